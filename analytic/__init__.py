@@ -1,0 +1,1 @@
+"""The chain: state space, generator, stationary solvers, measures, sojourn times, optimisation."""

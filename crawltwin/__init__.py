@@ -1,0 +1,1 @@
+"""One crawler, two models of it: the shared ground below the rooms and the doors above them."""

@@ -1,0 +1,1 @@
+"""The shared vocabulary of both sides: phase types, arrivals, policies, costs, scenarios."""

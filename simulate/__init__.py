@@ -1,0 +1,1 @@
+"""The event simulation: SimPy engine, compiled engine, output analysis, replication."""

@@ -1,0 +1,70 @@
+# Everything here sets itself up from nothing: `make test` in a fresh clone makes .venv first.
+# To use an environment that exists already, name it: `make test VENV=path/to/env` (it is then used as it is).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGES := crawltwin analytic simulate fitting validate
+
+ifeq ($(origin VENV),file)
+READY := $(VENV)/.ready
+else
+READY :=
+endif
+
+# One thread for each numerical library: two test workers share two cores, and results keep their last bit.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope
+BENCH ?=
+
+.PHONY: help setup report test test-all bench lint clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## make .venv with everything in it (done by the others when needed)
+
+report: $(READY)  ## solve, optimise and print the paper's first example (files go to report/)
+	@mkdir -p report
+	$(BIN)/crawltwin example paper --out report/paper.toml
+	$(BIN)/crawltwin solve report/paper.toml
+	$(BIN)/crawltwin optimize report/paper.toml
+
+test: lint  ## linters, types, import arrows, and every test that is not slow
+	$(PYTEST) -m "not slow"
+
+test-all: lint  ## the same with the slow tests
+	$(PYTEST)
+
+bench: $(READY)  ## side by side with the peers; BENCH="name ..." for some, BENCH="--help" for more
+	$(BIN)/python -m benchmarks $(BENCH)
+
+lint: $(READY)  ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/python -m mypy
+	$(BIN)/lint-imports
+
+clean:  ## forget the environment, caches and reports
+	rm -rf .venv build dist report *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	find $(PACKAGES) tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The oracles are other people's solvers. Where a platform has no wheel for one, the rest is installed without it
+# and the tests that need it are skipped.
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "crawltwin needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another: make setup PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+	  echo "$(PYTHON) cannot make a virtual environment; on Debian or Ubuntu: apt-get install python3-venv" >&2; \
+	  rm -rf $(VENV); exit 1; }
+	@if $(BIN)/python -m pip install --quiet -e '.[dev,oracles,cluster]' -c constraints.txt; then :; else \
+	  echo "The oracles could not be installed together; going on with those that can." >&2; \
+	  $(BIN)/python -m pip install --quiet -e '.[dev,cluster]' -c constraints.txt || exit 1; \
+	  for oracle in stormpy line-solver ciw; do \
+	    $(BIN)/python -m pip install --quiet $$oracle -c constraints.txt || \
+	      echo "No $$oracle on this platform: the tests that need it will be skipped." >&2; \
+	  done; fi
+	@touch $@

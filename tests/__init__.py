@@ -1,0 +1,1 @@
+"""Tests of every room; see README.md here for where a test belongs."""

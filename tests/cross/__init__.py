@@ -1,0 +1,1 @@
+"""The solved side against the simulated side."""

@@ -1,0 +1,1 @@
+"""Statements that hold for every model, tried on models that hypothesis makes."""

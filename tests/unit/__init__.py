@@ -1,0 +1,1 @@
+"""Fast tests of one piece each, every error text among them."""

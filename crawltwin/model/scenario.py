@@ -1,0 +1,132 @@
+"""A scenario: everything that defines one crawler, checked as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from crawltwin.model import checks
+from crawltwin.model.arrivals import ControlledArrivals
+from crawltwin.model.cost import CostWeights
+from crawltwin.model.errors import Faults
+from crawltwin.model.phase_type import PhaseType
+from crawltwin.model.policy import Policy, single_mode
+from crawltwin.model.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Admission = Literal["partial", "all-or-nothing", "overflow"]
+ADMISSIONS: tuple[str, ...] = get_args(Admission)
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario(Value):
+    """One crawler.
+
+    Parameters
+    ----------
+    capacity : int
+        Pages in the system at most, the one being indexed included (the paper's K); 1 means no buffer.
+    arrivals : ControlledArrivals
+        What the robots bring.
+    service, obsolescence : PhaseType
+        Indexing time; time until a waiting page is obsolete, None when pages never are.
+    policy : Policy, optional
+        How many robots run at which backlog.
+    cost : CostWeights, optional
+        Weights of the cost criterion.
+    admission : {"partial", "all-or-nothing", "overflow"}
+        What happens to a batch that does not fit: its first pages enter, none does, or all do when one place is free.
+    title : str
+        For people.
+    """
+
+    capacity: int
+    arrivals: ControlledArrivals
+    service: PhaseType
+    obsolescence: PhaseType | None = None
+    policy: Policy | None = None
+    cost: CostWeights | None = None
+    admission: Admission = "partial"
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        capacity = checks.integer(
+            self.capacity, "capacity", faults, at_least=1, way_out="It counts the page being indexed.",
+        )
+        if self.admission not in ADMISSIONS:
+            faults.add("admission", f"admission must be one of {', '.join(ADMISSIONS)}; got {self.admission!r}")
+        if not isinstance(self.title, str):
+            faults.add("title", f"title must be text; got {checks.show(self.title)}")
+        if self.policy is not None:
+            inner = Faults()
+            if capacity is not None:
+                self.policy.check_capacity(capacity, inner)
+            known = self.arrivals.robot_numbers
+            for robots in self.policy.robots_used:
+                if robots not in known:
+                    inner.add(
+                        "robots", f"policy may use the robots that the arrivals know, {', '.join(map(str, known))}; "
+                        f"got {robots}",
+                    )
+            with faults.under("policy"):
+                inner.raise_if_any()
+        faults.raise_if_any()
+
+    def _content(self) -> tuple[Any, ...]:
+        return (
+            self.title, self.capacity, self.admission, self.arrivals.kind, self.arrivals, self.service,
+            self.obsolescence, self.policy, self.cost,
+        )
+
+    def replace(self, **changes: Any) -> Scenario:
+        """The same scenario with some fields changed, checked anew.
+
+        Examples
+        --------
+        >>> from crawltwin.model import examples
+        >>> examples.load("mm1k").replace(capacity=3).capacity
+        3
+        """
+        return replace(self, **changes)
+
+    @property
+    def policy_in_force(self) -> Policy:
+        """The policy, or the only possible one where a single number of robots is known."""
+        return self.policy if self.policy is not None else single_mode(self.arrivals.robot_numbers)
+
+    @property
+    def top_level(self) -> int:
+        """The largest number of pages possible: the capacity, or more under `overflow`."""
+        if self.admission == "overflow":
+            return self.capacity + self.arrivals.max_batch - 1
+        return self.capacity
+
+    @classmethod
+    def read(cls, path: str | Path) -> Scenario:
+        """Read a TOML or JSON file; all its faults come in one `InputError`."""
+        from crawltwin.model.scenario_file import read
+
+        return read(path)
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any]) -> Scenario:
+        """Build from the file's shape, as parsed TOML or JSON."""
+        from crawltwin.model.scenario_file import from_mapping
+
+        return from_mapping(data)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The file's shape: plain dictionaries, lists, numbers."""
+        from crawltwin.model.scenario_file import to_mapping
+
+        return to_mapping(self)
+
+    def write(self, path: str | Path) -> None:
+        """Write TOML, or JSON for a name that ends in .json: whole or not at all."""
+        from crawltwin.model.scenario_file import write
+
+        write(self, path)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from crawltwin.model import PhaseType, Scenario
 from crawltwin.model.bmap import BMAP
@@ -74,6 +75,16 @@ class LevelFlow:
         return np.asarray(sum(count * rates.sum(axis=1) for count, rates in lost))
 
 
+    @cached_property
+    def place_rates(self) -> tuple[FloatArray, ...]:
+        """For each place l = 1, 2, ... the rate, by phase, of batches whose l-th page enters."""
+        deepest = max((outcome.admitted for outcome in self.outcomes), default=0)
+        return tuple(
+            np.asarray(sum(o.rates.sum(axis=1) for o in self.outcomes if o.admitted >= place))
+            for place in range(1, deepest + 1)
+        )
+
+
 @dataclass(frozen=True)
 class Chain:
     """The pieces of the generator of one scenario under its policy.
@@ -118,6 +129,19 @@ class Chain:
     def top(self) -> int:
         """The highest level, number of pages."""
         return len(self.flows) - 1
+
+    @cached_property
+    def groups(self) -> tuple[tuple[LevelFlow, npt.NDArray[np.int64]], ...]:
+        """Each distinct flow with the levels that have it: a few, however large the capacity."""
+        found: dict[int, list[int]] = {}
+        for level, flow in enumerate(self.flows):
+            found.setdefault(id(flow), []).append(level)
+        return tuple((self.flows[levels[0]], np.array(levels)) for levels in found.values())
+
+    @property
+    def reach(self) -> int:
+        """How many levels up one batch can lead."""
+        return max((step for flow, _ in self.groups for step in flow.jumps), default=0)
 
     @property
     def arrival_phases(self) -> int:
@@ -164,7 +188,9 @@ class Chain:
     @cached_property
     def states(self) -> int:
         """Number of states of the paper's chain, all levels."""
-        return sum(self.level_states(level) for level in range(self.top + 1))
+        R, top = self.obsolescence_phases, self.top
+        waiting = top if R == 1 else (R**top - 1) // (R - 1)
+        return self.arrival_phases * (1 + self.service_phases * waiting)
 
 
 def admitted(size: int, room: int, admission: str) -> int:

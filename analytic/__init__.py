@@ -1,6 +1,7 @@
 """The chain: state space, generator, stationary solvers, measures, sojourn times, optimisation."""
 
+from analytic.optimize import Optimum, PolicyCost, optimize
 from analytic.solution import Solution, SolverReport
 from analytic.solve import METHODS, solve
 
-__all__ = ["METHODS", "Solution", "SolverReport", "solve"]
+__all__ = ["METHODS", "Optimum", "PolicyCost", "Solution", "SolverReport", "optimize", "solve"]

@@ -120,7 +120,7 @@ class Chain:
             room = min(capacity - level, mode.max_batch)
             key = (robots, room)
             if key not in shared:
-                shared[key] = _flow(mode, room, scenario.admission)
+                shared[key] = level_flow(mode, room, scenario.admission)
             flows.append(shared[key])
         stale = scenario.obsolescence
         return cls(scenario, tuple(flows), scenario.service.lumped(), None if stale is None else stale.lumped())
@@ -204,7 +204,8 @@ def admitted(size: int, room: int, admission: str) -> int:
     return size
 
 
-def _flow(mode: BMAP, room: int, admission: str) -> LevelFlow:
+def level_flow(mode: BMAP, room: int, admission: str) -> LevelFlow:
+    """Arrivals of one mode at a level with `room` free places."""
     outcomes = tuple(
         Outcome(size, admitted(size, room, admission), rates)
         for size, rates in enumerate(mode.D) if size > 0 and rates.any()

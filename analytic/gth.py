@@ -30,24 +30,24 @@ class MMatrix:
     def from_parts(cls, off_diagonal: FloatArray, row_sums: FloatArray) -> MMatrix:
         """Factor the M-matrix with the given off-diagonal rates (diagonal ignored) and row sums."""
         work = np.array(off_diagonal, dtype=np.float64)
-        _factor(work, np.array(row_sums, dtype=np.float64))
+        factor_in_place(work, np.array(row_sums, dtype=np.float64))
         return cls(work)
 
     def solve(self, right: FloatArray) -> FloatArray:
         """X with A X = `right`, `right` >= 0 of shape (n,) or (n, m)."""
         columns = np.array(right, dtype=np.float64).reshape(len(self.factors), -1)
-        _solve_right(self.factors, columns)
+        solve_right_in_place(self.factors, columns)
         return columns.reshape(np.shape(right))
 
     def solve_left(self, left: FloatArray) -> FloatArray:
         """X with X A = `left`, `left` >= 0 of shape (n,) or (m, n)."""
         rows = np.array(left, dtype=np.float64).reshape(-1, len(self.factors))
-        _solve_left(self.factors, rows)
+        solve_left_in_place(self.factors, rows)
         return rows.reshape(np.shape(left))
 
 
 @njit(cache=True)
-def _factor(N: FloatArray, r: FloatArray) -> None:  # pragma: no cover - compiled
+def factor_in_place(N: FloatArray, r: FloatArray) -> None:  # pragma: no cover - compiled
     """In place: unit lower factor (signs dropped) below, pivots on, negated upper factor above the diagonal."""
     n = N.shape[0]
     for k in range(n):
@@ -66,21 +66,26 @@ def _factor(N: FloatArray, r: FloatArray) -> None:  # pragma: no cover - compile
 
 
 @njit(cache=True)
-def _solve_right(F: FloatArray, X: FloatArray) -> None:  # pragma: no cover - compiled
-    n = F.shape[0]
+def solve_right_in_place(F: FloatArray, X: FloatArray) -> None:  # pragma: no cover - compiled
+    """Overwrite the columns of X with the solution of A X = X."""
+    n, m = X.shape
     for i in range(n):
         for k in range(i):
             if F[i, k] != 0.0:
-                X[i] += F[i, k] * X[k]
+                for c in range(m):
+                    X[i, c] += F[i, k] * X[k, c]
     for i in range(n - 1, -1, -1):
         for j in range(i + 1, n):
             if F[i, j] != 0.0:
-                X[i] += F[i, j] * X[j]
-        X[i] /= F[i, i]
+                for c in range(m):
+                    X[i, c] += F[i, j] * X[j, c]
+        for c in range(m):
+            X[i, c] /= F[i, i]
 
 
 @njit(cache=True)
-def _solve_left(F: FloatArray, X: FloatArray) -> None:  # pragma: no cover - compiled
+def solve_left_in_place(F: FloatArray, X: FloatArray) -> None:  # pragma: no cover - compiled
+    """Overwrite the rows of X with the solution of X A = X."""
     n = F.shape[0]
     for m in range(X.shape[0]):
         for j in range(n):
@@ -90,3 +95,27 @@ def _solve_left(F: FloatArray, X: FloatArray) -> None:  # pragma: no cover - com
         for k in range(n - 1, -1, -1):
             for i in range(k + 1, n):
                 X[m, k] += X[m, i] * F[i, k]
+
+
+@njit(cache=True)
+def stationary_in_place(rates: FloatArray) -> FloatArray:  # pragma: no cover - compiled
+    """Stationary vector of a small chain without subtraction; the same steps as `crawltwin.model.bmap.stationary`."""
+    n = rates.shape[0]
+    for last in range(n - 1, 0, -1):
+        pivot = 0.0
+        for b in range(last):
+            pivot += rates[last, b]
+        for c in range(last):
+            rates[c, last] /= pivot
+            for b in range(last):
+                rates[c, b] += rates[c, last] * rates[last, b]
+    weights = np.zeros(n)
+    weights[0] = 1.0
+    total = 1.0
+    for state in range(1, n):
+        for c in range(state):
+            weights[state] += weights[c] * rates[c, state]
+        total += weights[state]
+    for state in range(n):
+        weights[state] /= total
+    return weights

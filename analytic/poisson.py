@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import poisson
+from scipy.special import gammaln, xlogy
 
 from crawltwin.model.checks import FloatArray
 
@@ -19,4 +19,5 @@ def poisson_window(mean: float) -> tuple[int, int]:
 def poisson_weights(mean: float) -> tuple[int, FloatArray]:
     """First count of the window and the probabilities from there on."""
     first, last = poisson_window(mean)
-    return first, np.asarray(poisson.pmf(np.arange(first, last + 1), mean))
+    counts = np.arange(first, last + 1)
+    return first, np.asarray(np.exp(xlogy(counts, mean) - gammaln(counts + 1) - mean))

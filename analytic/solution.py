@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import scipy
 
 import crawltwin
 from analytic.sojourn import SojournTimes
 from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
+
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ class Solution:
 
     def to_frame(self) -> pd.DataFrame:
         """Tidy and long: one row a measure, and one a level of the level distribution."""
+        import pandas as pd
+
         rows: list[dict[str, Any]] = [
             {"measure": name, "level": None, "value": self.measures[name]} for name in SCALAR_MEASURES if name in self.measures
         ]

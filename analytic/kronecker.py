@@ -1,18 +1,19 @@
 r"""The waiting pages' phases as small tensors: a basis in which one clock is triangular, and counts of equal pages.
 
-The diagonal block of a level, equation of the Lemma in section 3, is a Kronecker *sum* of the arrival phases, the service
-phase and one clock :math:`\Gamma` for each waiting page. When :math:`\Gamma` is upper triangular the whole block is block
-triangular in lexicographic order, with diagonal blocks
+The diagonal block of a level, equation of the Lemma in section 3, is a Kronecker *sum* of the arrival phases,
+the service phase and one clock :math:`\Gamma` for each waiting page. When :math:`\Gamma` is upper triangular
+the whole block is block triangular in lexicographic order, with diagonal blocks
 
 .. math:: D \oplus S + \Big(\sum_j \Gamma_{r_j r_j}\Big) I
 
 that depend on the *counts* of the phases alone. It is then solved by substitution with one small inverse a count
 vector: no eigenvectors are needed, so Erlang clocks (one defective eigenvalue) cost and lose nothing.
 
-`PhaseBasis` finds the triangular form. Acyclic clocks (hyperexponential, Erlang, Coxian and their mixtures) only need
-their phases put in order; all numbers stay non-negative rates. A clock with cycles is turned by the unitary Schur form:
-every axis of every level is seen in that basis, the row vectors :math:`\gamma U`, the matrix :math:`U^* \Gamma U` and the
-column vectors :math:`U^* \Gamma_0`, :math:`U^* e` take the places of :math:`\gamma, \Gamma, \Gamma_0, e`.
+`PhaseBasis` finds the triangular form. Acyclic clocks (hyperexponential, Erlang, Coxian and their mixtures)
+only need their phases put in order; all numbers stay non-negative rates. A clock with cycles is turned by the
+unitary Schur form: every axis of every level is seen in that basis, the row vectors :math:`\gamma U`, the
+matrix :math:`U^* \Gamma U` and the column vectors :math:`U^* \Gamma_0`, :math:`U^* e` take the places of
+:math:`\gamma, \Gamma, \Gamma_0, e`.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def one_more(pages: int, phases: int) -> IntArray:
 
 @lru_cache(maxsize=512)
 def one_less(pages: int, phases: int) -> IntArray:
-    """Index, among the counts of `pages` - 1, of each count vector with one page less in each phase; -1 if there is none."""
+    """Index, among the counts of `pages` - 1, of each count vector with one page less in each phase, or -1."""
     here = counts(pages, phases)
     table = np.full((len(here), phases), -1, dtype=np.int64)
     for phase in range(phases):
@@ -180,7 +181,10 @@ def ordered_classes(pages: int, phases: int) -> IntArray:
 
 @njit(cache=True)
 def inverse_table(
-    rates: FloatArray, row_sums: FloatArray, shifts: FloatArray, table: FloatArray,
+    rates: FloatArray,
+    row_sums: FloatArray,
+    shifts: FloatArray,
+    table: FloatArray,
 ) -> None:  # pragma: no cover - compiled
     """table[k] = (diag(row_sums + shifts[k] + rates e) - rates)^-1 by elimination without subtraction.
 

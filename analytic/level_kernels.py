@@ -1,9 +1,10 @@
 r"""Compiled steps on one level of the chain, seen as an array (ordered phases, counts, small block).
 
-A level with n waiting pages is an array x[f, c, a]: f numbers the ordered phases of the first h of them (lexicographic,
-the oldest page first), c the counts of the phases of the other n - h (`analytic.kronecker.counts`), a the small block that
-goes with every configuration: arrival and service phase in the stationary chain, service phase and own clock in the
-tagged page's chain. With h = n the counts are trivial and everything here is exact.
+A level with n waiting pages is an array x[f, c, a]: f numbers the ordered phases of the first h of them
+(lexicographic, the oldest page first), c the counts of the phases of the other n - h
+(`analytic.kronecker.counts`), a the small block that goes with every configuration: arrival and service phase
+in the stationary chain, service phase and own clock in the tagged page's chain. With h = n the counts are
+trivial and everything here is exact.
 
 No step allocates more than its result; every number that enters is a sum of products of non-negative numbers when the
 basis is natural (`PhaseBasis.natural`).
@@ -21,7 +22,12 @@ CACHE_ENTRIES = 32768
 
 @njit(cache=True, fastmath={"contract", "reassoc", "nsz"})
 def leave_front(
-    x: AnyArray, ends: AnyArray, leave: AnyArray, ones: AnyArray, h: int, y: AnyArray,
+    x: AnyArray,
+    ends: AnyArray,
+    leave: AnyArray,
+    ones: AnyArray,
+    h: int,
+    y: AnyArray,
 ) -> None:  # pragma: no cover - compiled
     """y[g, c, :] = sum over the ordered pages: the first goes into service, or any becomes obsolete.
 
@@ -73,12 +79,18 @@ def leave_front(
 
 @njit(cache=True)
 def draw_next(
-    y: AnyArray, x: AnyArray, leave: AnyArray, more: IntArray, fewer: IntArray, q: int, out: AnyArray,
+    y: AnyArray,
+    x: AnyArray,
+    leave: AnyArray,
+    more: IntArray,
+    fewer: IntArray,
+    q: int,
+    out: AnyArray,
 ) -> None:  # pragma: no cover - compiled
     """After a page left the ordered ones, the next is drawn from the counts; pages among the counts become obsolete.
 
-    y (R^(h-1), D, A) comes from `leave_front`, x (R^h, D, A) is the level itself; out (R^h, D', A) has q - 1 counted pages.
-    `more` is one_more(q - 1), `fewer` counts(q - 1).
+    y (R^(h-1), D, A) comes from `leave_front`, x (R^h, D, A) is the level itself; out (R^h, D', A) has q - 1
+    counted pages. `more` is one_more(q - 1), `fewer` counts(q - 1).
     """
     G, _, A = y.shape
     R = leave.size
@@ -101,10 +113,17 @@ def draw_next(
 
 @njit(cache=True)
 def leave_counted(
-    x: AnyArray, ends: AnyArray, leave: AnyArray, ones: AnyArray, more: IntArray, fewer: IntArray, q: int, out: AnyArray,
+    x: AnyArray,
+    ends: AnyArray,
+    leave: AnyArray,
+    ones: AnyArray,
+    more: IntArray,
+    fewer: IntArray,
+    q: int,
+    out: AnyArray,
 ) -> None:  # pragma: no cover - compiled
     """The same two steps when no page is kept in order (h = 0): the next into service is drawn from the counts."""
-    _, D, A = x.shape
+    A = x.shape[2]
     R = leave.size
     for c in range(out.shape[1]):
         for b in range(A):
@@ -164,16 +183,29 @@ def times_small(x: AnyArray, small: AnyArray, out: AnyArray) -> None:  # pragma:
 
 @njit(cache=True)
 def solve_level(
-    right: AnyArray, matrix: AnyArray, classes: IntArray, pairs: IntArray, table: AnyArray, vectors: IntArray, h: int,
-    more: IntArray, less: IntArray, sums: AnyArray, flows: AnyArray, scale: AnyArray,
-    x: AnyArray, total: AnyArray, flow: AnyArray,
+    right: AnyArray,
+    matrix: AnyArray,
+    classes: IntArray,
+    pairs: IntArray,
+    table: AnyArray,
+    vectors: IntArray,
+    h: int,
+    more: IntArray,
+    less: IntArray,
+    sums: AnyArray,
+    flows: AnyArray,
+    scale: AnyArray,
+    x: AnyArray,
+    total: AnyArray,
+    flow: AnyArray,
 ) -> float:  # pragma: no cover - compiled
-    """x (-Q_ii) = `right`, by substitution in lexicographic order; returns the sum of |change| of x.
+    """Solve x (-Q_ii) = `right` by substitution in lexicographic order; returns the sum of |change| of x.
 
-    `right` is overwritten. x on entry is the old level before its columns are multiplied by `scale`, on exit the new one.
-    `pairs[k, c]` numbers the counts of all pages from those of the ordered (k) and the counted ones (c). `table` holds the
-    inverse of the small block for each; `sums` and `flows` the product of the phases' e and the rate at which a page
-    becomes obsolete, with which x is summed into `total` and `flow` (by small state).
+    `right` is overwritten. x on entry is the old level before its columns are multiplied by `scale`, on exit
+    the new one. `pairs[k, c]` numbers the counts of all pages from those of the ordered (k) and the counted
+    ones (c). `table` holds the inverse of the small block for each; `sums` and `flows` the product of the
+    phases' e and the rate at which a page becomes obsolete, with which x is summed into `total` and `flow`
+    (by small state).
     """
     F, D, A = right.shape
     R = matrix.shape[0]

@@ -1,21 +1,21 @@
 r"""Exact stationary solution for phase-type obsolescence without a stored generator.
 
-The level vectors of equation (4) are arrays (see `analytic.level_kernels`); the generator is only ever applied. One *sweep*
-is block Gauss-Seidel over the levels from the top down,
+The level vectors of equation (4) are arrays (see `analytic.level_kernels`); the generator is only ever
+applied. One *sweep* is block Gauss-Seidel over the levels from the top down,
 
 .. math:: p_i \leftarrow \Big(\sum_{l \ge 1} p_{i-l} Q_{i-l,i} + p_{i+1} Q_{i+1,i}\Big)(-Q_{i,i})^{-1},
 
-with the diagonal block solved exactly (see `analytic.kronecker`). Between sweeps the level masses are corrected by
-iterative aggregation and disaggregation (Takahashi's method): given the iterate, the chain aggregated to (level, arrival
-phase, service phase) has known rates but one, the conditional rate at which some waiting page becomes obsolete; its exact
-stationary law, found by elimination without subtraction (`analytic.banded`), rescales the iterate. What is slow in plain
-Gauss-Seidel, the exchange between levels and between nearly decomposable arrival phases, is thereby exact at every
-sweep.
+with the diagonal block solved exactly (see `analytic.kronecker`). Between sweeps the level masses are
+corrected by iterative aggregation and disaggregation (Takahashi's method): given the iterate, the chain
+aggregated to (level, arrival phase, service phase) has known rates but one, the conditional rate at which
+some waiting page becomes obsolete; its exact stationary law, found by elimination without subtraction
+(`analytic.banded`), rescales the iterate. What is slow in plain Gauss-Seidel, the exchange between levels and
+between nearly decomposable arrival phases, is thereby exact at every sweep.
 
-Stopping: the change of the last sweep, relative to the mass of *each* level, times q / (1 - q) with q the observed rate of
-convergence, must fall below the tolerance. For the vector x before a sweep and y after it, x Q = (x - y)(L + D) with block
-triangular L + D, so :math:`\|xQ\|_1 \le 2 \Lambda \|x - y\|_1`, with :math:`\Lambda` the fastest rate: the residual reported
-is that bound over :math:`\Lambda`.
+Stopping: the change of the last sweep, relative to the mass of *each* level, times q / (1 - q) with q the
+observed rate of convergence, must fall below the tolerance. For the vector x before a sweep and y after it, x
+Q = (x - y)(L + D) with block triangular L + D, so :math:`\|xQ\|_1 \le 2 \Lambda \|x - y\|_1`, with
+:math:`\Lambda` the fastest rate: the residual reported is that bound over :math:`\Lambda`.
 """
 
 from __future__ import annotations
@@ -74,8 +74,14 @@ class LevelSolution:
 
 
 def solve_matrix_free(
-    chain: Chain, *, tolerance: float = 1e-12, max_sweeps: int = 1000, window: int | None = None,
-    start: Sequence[AnyArray] | None = None, max_bytes: int = MAX_BYTES, progress: Progress | None = None,
+    chain: Chain,
+    *,
+    tolerance: float = 1e-12,
+    max_sweeps: int = 1000,
+    window: int | None = None,
+    start: Sequence[AnyArray] | None = None,
+    max_bytes: int = MAX_BYTES,
+    progress: Progress | None = None,
 ) -> LevelSolution:
     """Stationary level vectors of the paper's chain, or of its ordered-window reduction.
 
@@ -109,7 +115,8 @@ def solve_matrix_free(
     top = chain.top
     full = max(top - 1, 0)
     space = WindowLevels(
-        PhaseBasis.of(chain.gamma, chain.Gamma, chain.Gamma0), full if window is None else min(window, full),
+        PhaseBasis.of(chain.gamma, chain.Gamma, chain.Gamma0),
+        full if window is None else min(window, full),
     )
     sweeper = Sweeper(chain, space, max_bytes)
     sweeper.begin(start)
@@ -130,12 +137,18 @@ def solve_matrix_free(
         if change * rate / (1.0 - rate) <= tolerance or change <= 4e-16:
             summary = sweeper.summary()
             return LevelSolution(
-                summary, tuple(sweeper.levels), space, sweeper.states, sweeps, 2.0 * total, converged=True,
+                summary,
+                tuple(sweeper.levels),
+                space,
+                sweeper.states,
+                sweeps,
+                2.0 * total,
+                converged=True,
                 seconds=time.perf_counter() - began,
             )
     raise ConvergenceError(
-        f"the sweeps must reach a relative change of {tolerance:g} in {max_sweeps} sweeps; got {change:g} after {sweeps}. "
-        "Raise max_sweeps, or check for rates many orders of magnitude apart.",
+        f"the sweeps must reach a relative change of {tolerance:g} in {max_sweeps} sweeps; "
+        f"got {change:g} after {sweeps}. Raise max_sweeps, or check for rates many orders of magnitude apart.",
     )
 
 
@@ -149,20 +162,28 @@ class Sweeper:
         self.states = sum(sizes)
         need = (self.states + 2 * max(sizes)) * space.dtype.itemsize
         if need > max_bytes:
-            raise TooLargeError([Fault(
-                "capacity", f"the level vectors must fit in {max_bytes / 2**30:.3g} GiB; got {need / 2**30:.3g} GiB for "
-                f"{self.states:,} states", "Use --method window, a smaller capacity or fewer phases.",
-            )])
+            raise TooLargeError(
+                [
+                    Fault(
+                        "capacity",
+                        f"the level vectors must fit in {max_bytes / 2**30:.3g} GiB; got {need / 2**30:.3g} GiB for "
+                        f"{self.states:,} states",
+                        "Use --method window, a smaller capacity or fewer phases.",
+                    )
+                ]
+            )
         beta, S, S0 = chain.service.initial, chain.service.subgenerator, chain.service.exit_rates
         identity = np.eye(M)
-        self._ends = np.kron(np.eye(W), np.outer(S0, beta))
-        self._last = np.kron(np.eye(W), S0[:, None])
+        self._ends: FloatArray = np.kron(np.eye(W), np.outer(S0, beta)).astype(np.float64)
+        self._last: FloatArray = np.kron(np.eye(W), S0[:, None]).astype(np.float64)
         inner = np.kron(np.eye(W), S)
         self._jumps: list[dict[int, FloatArray]] = []
         self._tables = []
         for level, flow in enumerate(chain.flows):
             with_service = beta[None, :] if level == 0 else identity
-            self._jumps.append({step: np.kron(rates, with_service) for step, rates in flow.jumps.items()})
+            self._jumps.append(
+                {step: np.kron(rates, with_service).astype(np.float64) for step, rates in flow.jumps.items()}
+            )
             out = sum((rates.sum(axis=1) for rates in flow.jumps.values()), np.zeros(W))
             if level > 0:
                 row_sums = np.kron(out, np.ones(M)) + np.tile(S0, W)
@@ -225,7 +246,7 @@ class Sweeper:
 
     def sweep(self) -> tuple[float, float]:
         """One descending sweep; the largest change relative to a level's mass, and the total change."""
-        chain, space, top = self.chain, self.space, self.chain.top
+        space, top = self.space, self.chain.top
         worst = total_change = 0.0
         below: AnyArray | None = None
         for level in range(top, 0, -1):
@@ -251,7 +272,6 @@ class Sweeper:
             total_change += difference
         self._totals[0] = self.levels[0][0, 0].real.copy()
         self._scales[0] = np.ones_like(self._scales[0])
-        _ = chain
         return worst, total_change
 
     def _arrivals(self, level: int) -> AnyArray:
@@ -282,5 +302,5 @@ class Sweeper:
         mass = float(sum(total.sum() for total in self._totals))
         for level in self.levels:
             level /= mass
-        busy = np.array([total for total in self._totals[1:]]).reshape(top, W, M) / mass
+        busy = np.array(self._totals[1:]).reshape(top, W, M) / mass
         return Summary(self._totals[0] / mass, busy, self._flow / mass)

@@ -1,8 +1,9 @@
 r"""The levels of the chain with an ordered window: which pages keep their order, and the steps between levels.
 
-With n pages waiting, the oldest h = min(n, H) keep their phases in order; of the others only the counts by phase are known.
-When an ordered page leaves, the next one is drawn from the counts, each counted page being equally likely. With H at least
-the largest number of waiting pages nothing is forgotten and the chain is the paper's own.
+With n pages waiting, the oldest h = min(n, H) keep their phases in order; of the others only the counts by
+phase are known. When an ordered page leaves, the next one is drawn from the counts, each counted page being
+equally likely. With H at least the largest number of waiting pages nothing is forgotten and the chain is the
+paper's own.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class WindowLevels:
         return strings * vectors
 
     def down(self, x: AnyArray, waiting: int, ends: FloatArray) -> AnyArray:
-        """One page leaves: the first goes into service (small matrix `ends`), or any becomes obsolete (B_i of the Lemma).
+        """One page leaves: the first into service (small matrix `ends`), or any one obsolete (B_i of the Lemma).
 
         Cost: about (h + 2) passes over x.
         """
@@ -106,7 +107,7 @@ class WindowLevels:
 
     def add(self, v: AnyArray, waiting: int) -> AnyArray:
         """A new page joins `waiting` others at the end, its clock started: v (x) gamma."""
-        ordered, counted = self.split(waiting + 1)
+        _, counted = self.split(waiting + 1)
         out = np.empty((*self.shape(waiting + 1), v.shape[2]), dtype=self.dtype)
         if counted == 0:
             kernels.add_page(v, self.basis.start, out)
@@ -143,20 +144,44 @@ class WindowLevels:
             table[:] = np.linalg.inv(block[None] + shifts[:, None, None] * np.eye(n))
         sums, flows = _weights(every, basis)
         return LevelTables(
-            ordered_classes(ordered, R), pairs, table, rest,
-            one_more(counted - 1, R) if counted else _NONE, one_less(counted, R) if counted else _NONE, sums, flows,
+            ordered_classes(ordered, R),
+            pairs,
+            table,
+            rest,
+            one_more(counted - 1, R) if counted else _NONE,
+            one_less(counted, R) if counted else _NONE,
+            sums,
+            flows,
         )
 
     def solve(
-        self, right: AnyArray, waiting: int, tables: LevelTables, x: AnyArray, scale: AnyArray,
+        self,
+        right: AnyArray,
+        waiting: int,
+        tables: LevelTables,
+        x: AnyArray,
+        scale: AnyArray,
     ) -> tuple[float, AnyArray, AnyArray]:
-        """Overwrite x by `right` (-Q_ii)^-1; returns the change and the sums of x and of its obsolescence by small state."""
+        """Overwrite x by `right` (-Q_ii)^-1; returns its change, its sums and its obsolescence by small state."""
         A = right.shape[2]
         total, flow = np.empty(A, dtype=self.dtype), np.empty(A, dtype=self.dtype)
         ordered, _ = self.split(waiting)
         change = kernels.solve_level(
-            right, self.basis.matrix, tables.classes, tables.pairs, tables.table, tables.vectors, ordered,
-            tables.more, tables.less, tables.sums, tables.flows, scale, x, total, flow,
+            right,
+            self.basis.matrix,
+            tables.classes,
+            tables.pairs,
+            tables.table,
+            tables.vectors,
+            ordered,
+            tables.more,
+            tables.less,
+            tables.sums,
+            tables.flows,
+            scale,
+            x,
+            total,
+            flow,
         )
         return float(change), total, flow
 

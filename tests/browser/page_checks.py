@@ -54,9 +54,7 @@ def check_sorting(opened: Any) -> None:
         for key, direction in (("Enter", "ascending"), ("Space", "descending")):
             opened.page.keyboard.press(key)
             assert head.get_attribute("aria-sort") == direction
-            keys = table.eval_on_selector_all(
-                "tbody tr", f"rows => rows.map(row => row.cells[{column}].dataset.sort)"
-            )
+            keys = table.eval_on_selector_all("tbody tr", f"rows => rows.map(row => row.cells[{column}].dataset.sort)")
             # Missing values stay at the end; what is no number sorts among the rest as words.
             numbers = [float(key) for key in keys if _is_number(key)]
             if len(numbers) == len([key for key in keys if key]):

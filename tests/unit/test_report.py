@@ -29,9 +29,7 @@ from validate.report import (
 )
 from validate.report.inline import plain, to_html, to_markdown
 
-ORIGIN = Provenance(
-    {"crawltwin": "0", "numpy": "1"}, "Linux", {"a scenario": "ab" * 32}, (7,), {"made": "noon"}
-)
+ORIGIN = Provenance({"crawltwin": "0", "numpy": "1"}, "Linux", {"a scenario": "ab" * 32}, (7,), {"made": "noon"})
 
 
 def _figure(name: str = "costs") -> Figure:

@@ -134,9 +134,7 @@ class Table:
         faults = Faults()
         for index, row in enumerate(body):
             if len(row) != len(heads):
-                faults.add(
-                    f"rows[{index}]", f"a row must have {len(heads)} cells, one a column; got {len(row)}"
-                )
+                faults.add(f"rows[{index}]", f"a row must have {len(heads)} cells, one a column; got {len(row)}")
         if not caption.strip():
             faults.add("caption", "caption must say what the table shows; got nothing")
         faults.raise_if_any()
@@ -178,9 +176,7 @@ class Figure:
             if not getattr(self, part).strip():
                 faults.add(part, f"{part} must say in words what the picture shows; got nothing")
         if "<svg" not in self.svg:
-            faults.add(
-                "svg", f"svg must be a picture; got {self.svg[:40]!r}", "Make it with validate.report.draw."
-            )
+            faults.add("svg", f"svg must be a picture; got {self.svg[:40]!r}", "Make it with validate.report.draw.")
         faults.raise_if_any()
         object.__setattr__(self, "data", MappingProxyType(dict(self.data)))
 
@@ -270,8 +266,7 @@ class Report:
         for name in sorted({name for name in names if names.count(name) > 1}):
             faults.add(
                 "sections",
-                f"names of sections, tables and figures must be unique; "
-                f"got {name!r} {names.count(name)} times",
+                f"names of sections, tables and figures must be unique; got {name!r} {names.count(name)} times",
                 "Give one of them another title or name.",
             )
         faults.raise_if_any()

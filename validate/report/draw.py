@@ -108,9 +108,7 @@ def themed(svg: str) -> str:
 
 def theme_variables(dark: bool) -> str:
     """CSS of the series colours."""
-    return "".join(
-        f"--series-{index}:{colour};" for index, colour in enumerate(_DARK if dark else COLOURS, start=1)
-    )
+    return "".join(f"--series-{index}:{colour};" for index, colour in enumerate(_DARK if dark else COLOURS, start=1))
 
 
 def _tidy(svg: str, name: str) -> str:

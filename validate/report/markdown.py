@@ -16,9 +16,7 @@ def to_markdown_text(report: Report) -> str:
     for section in report.sections:
         lines += _section(section, 2)
     lines += ["## What we could not confirm", ""]
-    lines += [f"- {to_markdown(sentence)}" for sentence in report.unconfirmed] or [
-        "Everything above was confirmed."
-    ]
+    lines += [f"- {to_markdown(sentence)}" for sentence in report.unconfirmed] or ["Everything above was confirmed."]
     lines += ["", "## Provenance", ""]
     origin = report.provenance
     lines += [f"- {name} {version}" for name, version in origin.versions.items()]

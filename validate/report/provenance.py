@@ -70,9 +70,7 @@ def gather(
     return Provenance(
         versions=found,
         platform=f"{platform.system()} {platform.machine()}, {python}",
-        scenarios={
-            title: item if isinstance(item, str) else item.content_hash for title, item in named.items()
-        },
+        scenarios={title: item if isinstance(item, str) else item.content_hash for title, item in named.items()},
         seeds=tuple(seeds),
         times={"made": made} | {name: f"{value:.1f} s" for name, value in (seconds or {}).items()},
     )

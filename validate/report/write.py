@@ -45,9 +45,7 @@ def write(report: Report, directory: str | Path) -> tuple[Path, ...]:
         for name in made:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(
-            f"the report's directory must be writable; got {error.strerror} for {str(target)!r}"
-        ) from None
+        raise InputError(f"the report's directory must be writable; got {error.strerror} for {str(target)!r}") from None
     for name, content in made.items():
         write_whole(target / name, content)
     return tuple(target / name for name in made)

@@ -34,9 +34,7 @@ def _rates(generator: Any, number: Any) -> list[dict[int, Any]]:
                 rows[i][j] = rows[i].get(j, 0) + number(value)
         return rows
     dense = generator.tolist() if isinstance(generator, np.ndarray) else generator
-    return [
-        {j: number(value) for j, value in enumerate(row) if j != i and value} for i, row in enumerate(dense)
-    ]
+    return [{j: number(value) for j, value in enumerate(row) if j != i and value} for i, row in enumerate(dense)]
 
 
 def _gth(rows: list[dict[int, Any]], one: Any) -> list[Any]:

@@ -40,9 +40,7 @@ def storm_stationary(
     return storm_run(generator, method, precision).probabilities
 
 
-def storm_run(
-    generator: sp.sparray | np.ndarray, method: Method = "direct", precision: float = 1e-13
-) -> StormRun:
+def storm_run(generator: sp.sparray | np.ndarray, method: Method = "direct", precision: float = 1e-13) -> StormRun:
     """Like `storm_stationary`, with the seconds of loading and of solving."""
     pytest.importorskip("stormpy")
     from stormpy import analysis

@@ -131,17 +131,13 @@ def test_one_class_of_obsolescence_is_exponential():
     one = hyperexponential_queue(rates, Fraction(3, 2), [Fraction(1)], [Fraction(2, 5)])
     plain = exponential_queue(rates, Fraction(3, 2), Fraction(2, 5))
     assert one == {name: plain[name] for name in one}
-    two = hyperexponential_queue(
-        rates, Fraction(3, 2), [Fraction(1, 4), Fraction(3, 4)], [Fraction(2, 5)] * 2
-    )
+    two = hyperexponential_queue(rates, Fraction(3, 2), [Fraction(1, 4), Fraction(3, 4)], [Fraction(2, 5)] * 2)
     assert two == one
 
 
 def test_the_product_form_reaches_a_capacity_of_100():
     answer = hyperexponential_queue([1.5] * 101, 1.0, [0.6, 0.4], [0.01, 0.5])
-    lost_or_not = (
-        answer["loss_probability"] + answer["obsolescence_probability"] + answer["success_probability"]
-    )
+    lost_or_not = answer["loss_probability"] + answer["obsolescence_probability"] + answer["success_probability"]
     assert sum(answer["level_distribution"]) == pytest.approx(1, rel=1e-13)
     assert lost_or_not == pytest.approx(1, rel=1e-13)
     served = answer["success_probability"] * answer["arrival_rate"]

@@ -69,13 +69,11 @@ def run(capacities: tuple[int, ...] = (8, 10, 12)) -> list[Row]:
         note = f"{solution.solver.method}, residual {solution.solver.residual:.0e}; sojourn times included"
         rows.append(Row(case, "crawltwin", seconds, "s", note))
         if find_spec("stormpy"):
+            peer = f"Storm {version('stormpy')}"
             storm = storm_times(Generator.of(Chain.of(scenario)).matrix)
             note = f"{storm.states:,} states, load {storm.load_seconds:.2g} s, residual {storm.residual:.0e}"
-            seconds = storm.load_seconds + storm.solve_seconds
-            rows.append(Row(case, f"Storm {version('stormpy')}", seconds, "s", note))
-            rows.append(
-                Row(case, f"Storm {version('stormpy')}", storm.peak_memory, "MB", "beyond the generator, the library included")
-            )
+            rows.append(Row(case, peer, storm.load_seconds + storm.solve_seconds, "s", note))
+            rows.append(Row(case, peer, storm.peak_memory, "MB", "beyond the generator; Storm's library included"))
     return rows
 
 

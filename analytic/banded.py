@@ -46,8 +46,7 @@ def solve_banded(chain: Chain) -> Summary:
                 )
             ]
         )
-    W, n, top = chain.arrival_phases, chain.arrival_phases * chain.service_phases, chain.top
-    reach = chain.reach
+    n, top, reach = chain.arrival_phases * chain.service_phases, chain.top, chain.reach
     size = 8 * n * n * (reach + 2) * top
     if size > MAX_BYTES:
         raise TooLargeError(
@@ -60,7 +59,22 @@ def solve_banded(chain: Chain) -> Summary:
                 )
             ]
         )
-    up0, up, down, down1, level0 = _band(chain, reach)
+    clocks = np.zeros((top + 1, n))
+    clocks[1:] = np.arange(top)[:, None] * float(chain.Gamma0[0])
+    empty, busy = level_marginals(chain, clocks)
+    return Summary(empty, busy, np.concatenate([[0.0], np.einsum("lwm,l->l", busy, clocks[1:, 0])]))
+
+
+def level_marginals(chain: Chain, clocks: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Stationary law of (level, arrival phase, service phase) for given rates of obsolescence.
+
+    `clocks`, shape (top + 1, W M), is the rate at which *some* waiting page becomes obsolete, by level and
+    phases. The same elimination serves exponential clocks, where it is the whole chain, and the aggregated
+    chain of a phase-type clock.
+    """
+    W, M, top, reach = chain.arrival_phases, chain.service_phases, chain.top, chain.reach
+    n = W * M
+    up0, up, down, down1, level0 = _band(chain, reach, clocks)
     pivots = np.zeros((top + 1, n))
     _eliminate(up0, up, down, down1, level0, pivots)
     values = np.zeros((top + 1, n))
@@ -71,10 +85,7 @@ def solve_banded(chain: Chain) -> Summary:
     first = start * scale[0]
     rest = values[1:] * scale[1:, None]
     total = first.sum() + rest.sum()
-    busy = (rest / total).reshape(top, W, chain.service_phases)
-    flow = np.zeros(top + 1)
-    flow[1:] = busy.sum(axis=(1, 2)) * np.arange(top) * float(chain.Gamma0[0])
-    return Summary(first / total, busy, flow)
+    return first / total, (rest / total).reshape(top, W, M)
 
 
 def banded_residual(chain: Chain, summary: Summary) -> float:
@@ -113,7 +124,9 @@ def banded_residual(chain: Chain, summary: Summary) -> float:
     return max(float(np.abs(net0).max()), float(np.abs(net[1:]).max())) / fastest
 
 
-def _band(chain: Chain, reach: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+def _band(
+    chain: Chain, reach: int, clocks: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Rates: up from level 0, up and within levels >= 1, down from levels >= 2, down from level 1, within level 0."""
     W, M, top = chain.arrival_phases, chain.service_phases, chain.top
     n, S, beta, S0 = W * M, chain.service.subgenerator, chain.service.initial, chain.service.exit_rates
@@ -130,8 +143,7 @@ def _band(chain: Chain, reach: int) -> tuple[FloatArray, FloatArray, FloatArray,
             rows[:, step] = np.kron(rates, np.eye(M))
         up[levels] = rows
     if top > 1:
-        clocks = np.arange(1, top)[:, None, None] * float(chain.Gamma0[0])
-        down[2:] = ends + clocks * np.eye(n)
+        down[2:] = ends + clocks[2:, :, None] * np.eye(n)
     level0 = chain.flows[0].stay.copy()
     np.fill_diagonal(level0, 0.0)
     return up0, up, down, down1, level0

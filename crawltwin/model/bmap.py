@@ -59,7 +59,7 @@ class BMAP(Value):
         faults = Faults()
         D = check_matrices(matrices, "D", faults)
         if D is not None:
-            check_generator(sum(D[1:], start=D[0]), "D", faults)
+            check_generator(D[0], sum(D[1:], start=D[0]), "D", faults)
             if not any((block > 0).any() for block in D[1:]):
                 faults.add("D", "D_1, D_2, ... must bring at least one page; got no positive rate in any of them")
         faults.raise_if_any()
@@ -278,9 +278,9 @@ def check_matrices(matrices: Any, place: str, faults: Faults) -> list[FloatArray
     return usable if len(usable) == len(found) else None
 
 
-def check_generator(total: FloatArray, place: str, faults: Faults) -> None:
-    """Rows that sum to zero, and one communicating class."""
-    scale = np.abs(np.diag(total)) + np.abs(total).max(axis=1)
+def check_generator(D0: FloatArray, total: FloatArray, place: str, faults: Faults) -> None:
+    """Rows that sum to zero, measured against the total rates on the diagonal of D_0, and one communicating class."""
+    scale = np.abs(np.diag(D0))
     sums = total.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums) > checks.ROW_SUM_TOLERANCE * scale)
     for row in wrong[:3]:

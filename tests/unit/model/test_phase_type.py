@@ -76,7 +76,7 @@ def test_deterministic_like_is_narrow():
 def test_moments_and_transform_against_quadrature(seed):
     law = random_phase_type(np.random.default_rng(seed), 3)
     for k in (1, 2, 3):
-        value, _ = integrate.quad(lambda x: k * x ** (k - 1) * float(law.survival(x)), 0, np.inf, epsabs=1e-12)  # noqa: B023
+        value, _ = integrate.quad(lambda x, k=k: k * x ** (k - 1) * float(law.survival(x)), 0, np.inf, epsabs=1e-12)
         assert law.moment(k) == pytest.approx(value, rel=1e-7)
     value, _ = integrate.quad(lambda x: math.exp(-0.8 * x) * float(law.pdf(x)), 0, np.inf, epsabs=1e-12)
     assert law.transform(0.8).real == pytest.approx(value, rel=1e-8)
@@ -131,7 +131,8 @@ def test_two_moments_are_met(scv):
 
 
 @pytest.mark.parametrize(
-    "moments", [(1.0, 1.3, 1.95), (1.0, 1.5, 3.0), (2.0, 10.0, 120.0), (1.0, 1.2, 1.7), (49207.0356, 2.0527e11, 2.5773e18)]
+    "moments",
+    [(1.0, 1.3, 1.95), (1.0, 1.5, 3.0), (2.0, 10.0, 120.0), (1.0, 1.2, 1.7), (49207.0356, 2.0527e11, 2.5773e18)],
 )
 def test_three_moments_are_met(moments):
     law = from_three_moments(*moments)
@@ -216,7 +217,11 @@ def test_values_are_immutable_and_equal_by_content():
 
 
 def test_calls_outside_their_range_are_refused():
-    for call in (lambda: PAPER_SERVICE.quantile(1.0), lambda: PAPER_SERVICE.moment(-1), lambda: PAPER_SERVICE.scaled(0)):
+    for call in (
+        lambda: PAPER_SERVICE.quantile(1.0),
+        lambda: PAPER_SERVICE.moment(-1),
+        lambda: PAPER_SERVICE.scaled(0),
+    ):
         with pytest.raises(InputError):
             call()
     assert PAPER_SERVICE.quantile(0) == 0

@@ -47,16 +47,28 @@ WRONG = {
     "capacity float": (changed("capacity = 5", "capacity = 5.0"), "at capacity", "whole number"),
     "capacity text": (changed("capacity = 5", 'capacity = "five"'), "at capacity", "whole number"),
     "capacity boolean": (changed("capacity = 5", "capacity = true"), "at capacity", "whole number"),
-    "unknown admission": (changed("capacity = 5", 'capacity = 5\nadmission = "half"'), "at admission", "all-or-nothing"),
+    "unknown admission": (
+        changed("capacity = 5", 'capacity = 5\nadmission = "half"'),
+        "at admission",
+        "all-or-nothing",
+    ),
     "title no text": (changed("capacity = 5", "capacity = 5\ntitle = 3"), "at title", "must be text"),
     "unknown key": (changed("capacity = 5", "capacity = 5\ncapacty = 6"), "at capacty", "Did you mean 'capacity'?"),
     "unknown section": (GOOD + "[polcy]\nrobots = [1]\n", "at polcy", "Did you mean 'policy'?"),
     "arrivals missing": (GOOD[: GOOD.index("[arrivals]")] + GOOD[GOOD.index("[service]") :], "at arrivals", "given"),
-    "arrivals no table": ("capacity = 1\narrivals = 3\nservice = {family = 'exponential', mean = 1}", "at arrivals", "table"),
+    "arrivals no table": (
+        "capacity = 1\narrivals = 3\nservice = {family = 'exponential', mean = 1}",
+        "at arrivals",
+        "table",
+    ),
     "kind missing": (changed('kind = "modes"', ""), "at arrivals.kind", "One of modes"),
     "kind unknown": (changed('"modes"', '"mode"'), "at arrivals.kind", "Did you mean 'modes'?"),
     "kind's key wrong": (changed('kind = "modes"', 'kind = "modes"\nkeep = [1]'), "at arrivals.keep", "must be one of"),
-    "thinned without keep": ('capacity = 1\n[arrivals]\nkind = "thinned"\nD = [[[-1]], [[1]]]', "at arrivals.keep", "given"),
+    "thinned without keep": (
+        'capacity = 1\n[arrivals]\nkind = "thinned"\nD = [[[-1]], [[1]]]',
+        "at arrivals.keep",
+        "given",
+    ),
     "thinned, keep text": (
         'capacity = 1\n[arrivals]\nkind = "thinned"\nD = [[[-1]], [[1]]]\nkeep = "all"',
         "at arrivals.keep",
@@ -67,7 +79,11 @@ WRONG = {
         "at arrivals.keep",
         "increase",
     ),
-    "scaled, no robots": ('capacity = 1\n[arrivals]\nkind = "scaled"\nD = [[[-1]], [[1]]]\nrobots = 0', "robots", "at least 1"),
+    "scaled, no robots": (
+        'capacity = 1\n[arrivals]\nkind = "scaled"\nD = [[[-1]], [[1]]]\nrobots = 0',
+        "robots",
+        "at least 1",
+    ),
     "marked, no list": (
         'capacity = 1\n[arrivals]\nkind = "marked"\nD0 = [[-1]]\nrobots = 2',
         "at arrivals.robots",
@@ -107,13 +123,25 @@ WRONG = {
         "at arrivals.modes[1].D",
         "reducible",
     ),
-    "nothing arrives": ('capacity = 1\n[arrivals]\nkind = "scaled"\nD = [[[-1]]]\nrobots = 1', "at arrivals.D", "two matrices"),
-    "service missing": (changed("[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]\n", ""), "at service", "given"),
+    "nothing arrives": (
+        'capacity = 1\n[arrivals]\nkind = "scaled"\nD = [[[-1]]]\nrobots = 1',
+        "at arrivals.D",
+        "two matrices",
+    ),
+    "service missing": (
+        changed("[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]\n", ""),
+        "at service",
+        "given",
+    ),
     "service half": (changed("initial = [0.4, 0.6]\n", ""), "at service.initial", "must be given"),
     "service sum": (changed("[0.4, 0.6]", "[0.4, 0.5]"), "at service.initial", "sum to 1"),
     "service length": (changed("[0.4, 0.6]", "[0.4, 0.3, 0.3]"), "at service.initial", "as long as"),
     "service sign": (changed("[[-3, 1], [2, -3]]", "[[3, 1], [2, -3]]"), "at service.subgenerator[0][0]", "negative"),
-    "service never ends": (changed("[[-3, 1], [2, -3]]", "[[-1, 1], [2, -2]]"), "at service.subgenerator[0]", "never does"),
+    "service never ends": (
+        changed("[[-3, 1], [2, -3]]", "[[-1, 1], [2, -2]]"),
+        "at service.subgenerator[0]",
+        "never does",
+    ),
     "service unknown key": (changed("[service]", "[service]\nrate = 2"), "at service.rate", "must be one of"),
     "family unknown": (
         changed("[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]", '[service]\nfamily = "erlan"'),
@@ -121,12 +149,18 @@ WRONG = {
         "Did you mean 'erlang'?",
     ),
     "family's key missing": (
-        changed("[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]", '[service]\nfamily = "erlang"\nmean = 2'),
+        changed(
+            "[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]",
+            '[service]\nfamily = "erlang"\nmean = 2',
+        ),
         "at service.stages",
         "must be given",
     ),
     "family's value": (
-        changed("[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]", '[service]\nfamily = "exponential"\nmean = 0'),
+        changed(
+            "[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]",
+            '[service]\nfamily = "exponential"\nmean = 0',
+        ),
         "at service.mean",
         "greater than 0",
     ),
@@ -146,8 +180,16 @@ WRONG = {
         "at service.weights",
         "of one length",
     ),
-    "obsolescence no table": (GOOD.replace("[obsolescence]", "[other]") + "\n[obsolescence.x]\n", "at obsolescence.x", "one of"),
-    "threshold too high": (changed("thresholds = [2]", "thresholds = [6]"), "at policy.thresholds[0]", "at most the capacity 5"),
+    "obsolescence no table": (
+        GOOD.replace("[obsolescence]", "[other]") + "\n[obsolescence.x]\n",
+        "at obsolescence.x",
+        "one of",
+    ),
+    "threshold too high": (
+        changed("thresholds = [2]", "thresholds = [6]"),
+        "at policy.thresholds[0]",
+        "at most the capacity 5",
+    ),
     "threshold below -1": (changed("thresholds = [2]", "thresholds = [-2]"), "at policy.thresholds[0]", "at least -1"),
     "thresholds unordered": (
         changed("robots = [3, 1]\nthresholds = [2]", "robots = [3, 1, 3]\nthresholds = [2, 1]"),
@@ -231,8 +273,11 @@ def test_families_are_read():
         ('{family = "hyper-erlang", weights = [1.0], stages = [2], rates = [1.0]}', 2, 0.5),
         ('{family = "three-moments", m1 = 2.0, m2 = 8.0, m3 = 48.0}', 2, 1),
     ):
-        text = "service = " + text + "\n" + GOOD.replace(
-            "[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]\n", ""
+        text = (
+            "service = "
+            + text
+            + "\n"
+            + GOOD.replace("[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]\n", "")
         )
         service = loads(text).service
         assert service.mean == pytest.approx(mean)
@@ -254,7 +299,7 @@ def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InputError, match="table of keys"):
         Scenario.read(tmp_path / "list.json")
     (tmp_path / "deep.json").write_text("[" * 100_000)
-    with pytest.raises(InputError, match="nested too deep|valid JSON"):
+    with pytest.raises(InputError, match=r"nested too deep|valid JSON"):
         Scenario.read(tmp_path / "deep.json")
     (tmp_path / "nan.json").write_text(json.dumps(examples.load("mm1k").to_mapping()).replace("[[0.8]]", "[[NaN]]"))
     with pytest.raises(InputError, match="finite"):

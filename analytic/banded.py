@@ -10,6 +10,7 @@ depth overflows.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from analytic.chain import Chain
@@ -35,19 +36,45 @@ def solve_banded(chain: Chain) -> Summary:
         Before anything is built, when the band would not fit in `MAX_BYTES`.
     """
     if chain.obsolescence_phases != 1:
-        raise InputError([Fault(
-            "method", "method banded must be used with exponential obsolescence times, or none; "
-            f"got {chain.obsolescence_phases} phases", "Use --method auto.",
-        )])
-    W, n, top = chain.arrival_phases, chain.arrival_phases * chain.service_phases, chain.top
-    reach = chain.reach
+        raise InputError(
+            [
+                Fault(
+                    "method",
+                    "method banded must be used with exponential obsolescence times, or none; "
+                    f"got {chain.obsolescence_phases} phases",
+                    "Use --method auto.",
+                )
+            ]
+        )
+    n, top, reach = chain.arrival_phases * chain.service_phases, chain.top, chain.reach
     size = 8 * n * n * (reach + 2) * top
     if size > MAX_BYTES:
-        raise TooLargeError([Fault(
-            "capacity", f"the band must fit in {MAX_BYTES / 2**30:.0f} GiB; got {size / 2**30:.1f} GiB "
-            f"for {top:,} levels of {n} states and batches up to {reach}", "Use a smaller capacity or fewer phases.",
-        )])
-    up0, up, down, down1, level0 = _band(chain, reach)
+        raise TooLargeError(
+            [
+                Fault(
+                    "capacity",
+                    f"the band must fit in {MAX_BYTES / 2**30:.0f} GiB; got {size / 2**30:.1f} GiB "
+                    f"for {top:,} levels of {n} states and batches up to {reach}",
+                    "Use a smaller capacity or fewer phases.",
+                )
+            ]
+        )
+    clocks = np.zeros((top + 1, n))
+    clocks[1:] = np.arange(top)[:, None] * float(chain.Gamma0[0])
+    empty, busy = level_marginals(chain, clocks)
+    return Summary(empty, busy, np.concatenate([[0.0], np.einsum("lwm,l->l", busy, clocks[1:, 0])]))
+
+
+def level_marginals(chain: Chain, clocks: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Stationary law of (level, arrival phase, service phase) for given rates of obsolescence.
+
+    `clocks`, shape (top + 1, W M), is the rate at which *some* waiting page becomes obsolete, by level and
+    phases. The same elimination serves exponential clocks, where it is the whole chain, and the aggregated
+    chain of a phase-type clock.
+    """
+    W, M, top, reach = chain.arrival_phases, chain.service_phases, chain.top, chain.reach
+    n = W * M
+    up0, up, down, down1, level0 = _band(chain, reach, clocks)
     pivots = np.zeros((top + 1, n))
     _eliminate(up0, up, down, down1, level0, pivots)
     values = np.zeros((top + 1, n))
@@ -58,16 +85,18 @@ def solve_banded(chain: Chain) -> Summary:
     first = start * scale[0]
     rest = values[1:] * scale[1:, None]
     total = first.sum() + rest.sum()
-    busy = (rest / total).reshape(top, W, chain.service_phases)
-    flow = np.zeros(top + 1)
-    flow[1:] = busy.sum(axis=(1, 2)) * np.arange(top) * float(chain.Gamma0[0])
-    return Summary(first / total, busy, flow)
+    return first / total, (rest / total).reshape(top, W, M)
 
 
 def banded_residual(chain: Chain, summary: Summary) -> float:
     """Largest entry of p Q over the fastest rate, from the rates as given (not from the eliminated ones)."""
     W, M, top = chain.arrival_phases, chain.service_phases, chain.top
-    S, S0, beta, rate = chain.service.subgenerator, chain.service.exit_rates, chain.service.initial, float(chain.Gamma0[0])
+    S, S0, beta, rate = (
+        chain.service.subgenerator,
+        chain.service.exit_rates,
+        chain.service.initial,
+        float(chain.Gamma0[0]),
+    )
     p0, p = summary.empty, summary.busy
     net0, net = np.zeros(W), np.zeros((top + 1, W, M))
     fastest = 0.0
@@ -95,7 +124,9 @@ def banded_residual(chain: Chain, summary: Summary) -> float:
     return max(float(np.abs(net0).max()), float(np.abs(net[1:]).max())) / fastest
 
 
-def _band(chain: Chain, reach: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+def _band(
+    chain: Chain, reach: int, clocks: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Rates: up from level 0, up and within levels >= 1, down from levels >= 2, down from level 1, within level 0."""
     W, M, top = chain.arrival_phases, chain.service_phases, chain.top
     n, S, beta, S0 = W * M, chain.service.subgenerator, chain.service.initial, chain.service.exit_rates
@@ -112,8 +143,7 @@ def _band(chain: Chain, reach: int) -> tuple[FloatArray, FloatArray, FloatArray,
             rows[:, step] = np.kron(rates, np.eye(M))
         up[levels] = rows
     if top > 1:
-        clocks = np.arange(1, top)[:, None, None] * float(chain.Gamma0[0])
-        down[2:] = ends + clocks * np.eye(n)
+        down[2:] = ends + clocks[2:, :, None] * np.eye(n)
     level0 = chain.flows[0].stay.copy()
     np.fill_diagonal(level0, 0.0)
     return up0, up, down, down1, level0
@@ -121,7 +151,12 @@ def _band(chain: Chain, reach: int) -> tuple[FloatArray, FloatArray, FloatArray,
 
 @njit(cache=True)
 def _eliminate(
-    up0: FloatArray, up: FloatArray, down: FloatArray, down1: FloatArray, level0: FloatArray, pivots: FloatArray,
+    up0: FloatArray,
+    up: FloatArray,
+    down: FloatArray,
+    down1: FloatArray,
+    level0: FloatArray,
+    pivots: FloatArray,
 ) -> None:  # pragma: no cover - compiled
     top, n, width = up.shape[0] - 1, up.shape[1], up.shape[2]
     W = level0.shape[0]
@@ -144,15 +179,15 @@ def _eliminate(
                             up[i, c, 0, b] += share * own[b]
                     for b in range(m):
                         below[c, b] += share * below[a, b]
-            for l in range(1, min(width - 1, i - 1) + 1):
+            for up_by in range(1, min(width - 1, i - 1) + 1):
                 for c in range(n):
-                    share = up[i - l, c, l, a] / pivot
+                    share = up[i - up_by, c, up_by, a] / pivot
                     if share != 0.0:
                         for b in range(a):
-                            up[i - l, c, l, b] += share * own[b]
+                            up[i - up_by, c, up_by, b] += share * own[b]
                         for b in range(m):
-                            if l > 1 or b != c:
-                                up[i - l, c, l - 1, b] += share * below[a, b]
+                            if up_by > 1 or b != c:
+                                up[i - up_by, c, up_by - 1, b] += share * below[a, b]
             if i < width:
                 for w in range(W):
                     share = up0[w, i, a] / pivot
@@ -169,7 +204,12 @@ def _eliminate(
 
 @njit(cache=True)
 def _substitute(
-    up0: FloatArray, up: FloatArray, pivots: FloatArray, start: FloatArray, values: FloatArray, exponents: FloatArray,
+    up0: FloatArray,
+    up: FloatArray,
+    pivots: FloatArray,
+    start: FloatArray,
+    values: FloatArray,
+    exponents: npt.NDArray[np.int64],
 ) -> None:  # pragma: no cover - compiled
     """Unnormalised probabilities; those of level i carry the factor 2^exponents[i]."""
     top, n, width = up.shape[0] - 1, up.shape[1], up.shape[2]
@@ -181,10 +221,10 @@ def _substitute(
             if i < width:
                 for w in range(start.shape[0]):
                     inflow += start[w] * up0[w, i, a] * 2.0 ** (-shift)
-            for l in range(1, min(width - 1, i - 1) + 1):
-                factor = 2.0 ** (exponents[i - l] - shift)
+            for up_by in range(1, min(width - 1, i - 1) + 1):
+                factor = 2.0 ** (exponents[i - up_by] - shift)
                 for c in range(n):
-                    inflow += factor * values[i - l, c] * up[i - l, c, l, a]
+                    inflow += factor * values[i - up_by, c] * up[i - up_by, c, up_by, a]
             for c in range(a):
                 inflow += values[i, c] * up[i, c, 0, a]
             values[i, a] = inflow / pivots[i, a]

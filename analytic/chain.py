@@ -74,7 +74,6 @@ class LevelFlow:
         lost = ((outcome.size - outcome.admitted, outcome.rates) for outcome in self.outcomes)
         return np.asarray(sum(count * rates.sum(axis=1) for count, rates in lost))
 
-
     @cached_property
     def place_rates(self) -> tuple[FloatArray, ...]:
         """For each place l = 1, 2, ... the rate, by phase, of batches whose l-th page enters."""
@@ -183,7 +182,7 @@ class Chain:
         """Number of states of a level in the paper's chain: W M^{a_i} R^{b_i}."""
         if level == 0:
             return self.arrival_phases
-        return self.arrival_phases * self.service_phases * self.obsolescence_phases ** (level - 1)
+        return int(self.arrival_phases * self.service_phases * self.obsolescence_phases ** (level - 1))
 
     @cached_property
     def states(self) -> int:
@@ -208,7 +207,8 @@ def level_flow(mode: BMAP, room: int, admission: str) -> LevelFlow:
     """Arrivals of one mode at a level with `room` free places."""
     outcomes = tuple(
         Outcome(size, admitted(size, room, admission), rates)
-        for size, rates in enumerate(mode.D) if size > 0 and rates.any()
+        for size, rates in enumerate(mode.D)
+        if size > 0 and rates.any()
     )
     stay = mode.D[0].copy()
     jumps: dict[int, FloatArray] = {}

@@ -34,10 +34,16 @@ def _with_anchor(generator: Generator, anchor: int) -> FloatArray:
     balance = sp.csc_array(-generator.matrix.T)
     keep = np.delete(np.arange(balance.shape[0]), anchor)
     column = -np.asarray(balance[:, [anchor]].toarray()).ravel()[keep]
-    factor = splu(
-        sp.csc_matrix(balance[keep][:, keep]), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    ) if keep.size else None
+    factor = (
+        splu(
+            sp.csc_matrix(balance[keep][:, keep]),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+        if keep.size
+        else None
+    )
     p = np.ones(balance.shape[0])
     if factor is not None:
         p[keep] = factor.solve(column)

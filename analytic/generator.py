@@ -3,8 +3,8 @@ r"""The explicit generator Q of the Lemma (section 3), sparse, for the three adm
 States are ordered as in the paper: level i, arrival phase, service phase, phases :math:`r_1, \dots, r_{i-1}` of the
 waiting pages, oldest first. Blocks:
 
-* up by l: :math:`\mathcal D_l \otimes I_{M R^{i-1}} \otimes \gamma^{\otimes l}`, from level 0 with :math:`\beta` for the
-  page that goes into service;
+* up by l: :math:`\mathcal D_l \otimes I_{M R^{i-1}} \otimes \gamma^{\otimes l}`, from level 0 with :math:`\beta` for
+the page that goes into service;
 * down by one: :math:`I \otimes \mathcal B_{i-1}`, :math:`\mathcal B_i = S_0\beta \otimes e_R \otimes I + I_M \otimes
   \Gamma_0^{\oplus i}`;
 * in the level: :math:`\mathcal D_0 \oplus \mathcal A_{i-1}`, :math:`\mathcal A_i = S \oplus \Gamma^{\oplus i}`.
@@ -57,11 +57,15 @@ class Generator:
             Before anything is built, when there are more than `MAX_STATES` states.
         """
         if chain.states > MAX_STATES:
-            raise TooLargeError([Fault(
-                "capacity",
-                f"the explicit chain must have at most {MAX_STATES:,} states; got {chain.states:,}",
-                "Use --method auto, which never builds the generator, or a smaller capacity.",
-            )])
+            raise TooLargeError(
+                [
+                    Fault(
+                        "capacity",
+                        f"the explicit chain must have at most {MAX_STATES:,} states; got {chain.states:,}",
+                        "Use --method auto, which never builds the generator, or a smaller capacity.",
+                    )
+                ]
+            )
         top = chain.top
         rows: list[list[Any]] = [[None] * (top + 1) for _ in range(top + 1)]
         for level in range(top + 1):
@@ -129,7 +133,9 @@ def sum_of_clocks(chain: Chain, waiting: int) -> Any:
     total = kron_all(chain.service.subgenerator, sp.eye_array(R**waiting))
     for j in range(waiting):
         total = total + kron_all(
-            sp.eye_array(chain.service_phases * R**j), chain.Gamma, sp.eye_array(R ** (waiting - j - 1)),
+            sp.eye_array(chain.service_phases * R**j),
+            chain.Gamma,
+            sp.eye_array(R ** (waiting - j - 1)),
         )
     return total
 
@@ -141,7 +147,9 @@ def leave_one(chain: Chain, waiting: int) -> Any:
     total = kron_all(ends, np.ones((R, 1)), sp.eye_array(R ** (waiting - 1)))
     for j in range(waiting):
         total = total + kron_all(
-            sp.eye_array(M * R**j), chain.Gamma0[:, None], sp.eye_array(R ** (waiting - j - 1)),
+            sp.eye_array(M * R**j),
+            chain.Gamma0[:, None],
+            sp.eye_array(R ** (waiting - j - 1)),
         )
     return total
 

@@ -1,9 +1,9 @@
-"""Best thresholds for every set of robots (the problem of section 2, solved by enumeration as in section 7).
+r"""Best thresholds for every set of robots (the problem of section 2, solved by enumeration as in section 7).
 
-For a set of n numbers of robots, largest first, all threshold vectors :math:`0 \\le j_1 \\le \\dots \\le j_{n-1} \\le K-1`
-are compared: the first number is used at least when the system is empty, the last at least when it is full, and those
-between may be skipped where thresholds coincide. `strict` keeps to the paper's :math:`j_1 < \\dots < j_{n-1}`, where
-every number is used.
+For a set of n numbers of robots, largest first, all threshold vectors
+:math:`0 \le j_1 \le \dots \le j_{n-1} \le K-1` are compared: the first number is used at least when the system is
+empty, the last at least when it is full, and those between may be skipped where thresholds coincide. `strict` keeps to
+the paper's :math:`j_1 < \dots < j_{n-1}`, where every number is used.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ class PolicyCost:
         if self.strict_thresholds is not None:
             strict = {"thresholds": list(self.strict_thresholds), "cost": self.strict_cost}
         return {
-            "robots": list(self.robots), "thresholds": list(self.thresholds), "cost": self.cost, "strict": strict,
+            "robots": list(self.robots),
+            "thresholds": list(self.thresholds),
+            "cost": self.cost,
+            "strict": strict,
         }
 
 
@@ -101,7 +104,8 @@ class Optimum:
 
         used = tuple(sorted(robots, reverse=True))
         rows = [
-            (*thresholds, self._cost_of(used, thresholds)) for thresholds in threshold_vectors(len(used), self.scenario.capacity)
+            (*thresholds, self._cost_of(used, thresholds))
+            for thresholds in threshold_vectors(len(used), self.scenario.capacity)
         ]
         return pd.DataFrame(rows, columns=[*(f"j{k}" for k in range(1, len(used))), "cost"])
 
@@ -122,14 +126,17 @@ class Optimum:
             "title": self.scenario.title,
             "scenario": self.scenario.content_hash,
             "best": {
-                "robots": list(self.best.robots), "thresholds": list(self.best.thresholds), "cost": self.best.cost,
+                "robots": list(self.best.robots),
+                "thresholds": list(self.best.thresholds),
+                "cost": self.best.cost,
             },
             "policies": [item.to_json() for item in self.policies],
             "profit_percent": self.profit,
             "compared": len(self.tables),
             "curves": [
                 {"robots": list(item.robots), "cost": self.curve(item.robots)["cost"].tolist()}
-                for item in self.policies if len(item.robots) == 2
+                for item in self.policies
+                if len(item.robots) == 2
             ],
             "versions": versions(),
         }
@@ -138,13 +145,18 @@ class Optimum:
         """One row a set of robots."""
         import pandas as pd
 
-        return pd.DataFrame([
-            {
-                "robots": item.robots, "thresholds": item.thresholds, "cost": item.cost,
-                "strict_thresholds": item.strict_thresholds, "strict_cost": item.strict_cost,
-            }
-            for item in self.policies
-        ])
+        return pd.DataFrame(
+            [
+                {
+                    "robots": item.robots,
+                    "thresholds": item.thresholds,
+                    "cost": item.cost,
+                    "strict_thresholds": item.strict_thresholds,
+                    "strict_cost": item.strict_cost,
+                }
+                for item in self.policies
+            ]
+        )
 
 
 def optimize(scenario: Scenario, progress: Progress | None = None) -> Optimum:
@@ -169,23 +181,35 @@ def optimize(scenario: Scenario, progress: Progress | None = None) -> Optimum:
     (2,)
     """
     if scenario.cost is None:
-        raise InputError([Fault(
-            "cost", "cost must be given to optimise; got nothing",
-            "Add [cost] with loss, obsolescence, response, robots and starvation.",
-        )])
+        raise InputError(
+            [
+                Fault(
+                    "cost",
+                    "cost must be given to optimise; got nothing",
+                    "Add [cost] with loss, obsolescence, response, robots and starvation.",
+                )
+            ]
+        )
     robots, K = scenario.arrivals.robot_numbers, scenario.capacity
     count = math.comb(K + len(robots), len(robots) - 1)
     if count > MAX_TABLES:
-        raise TooLargeError([Fault(
-            "capacity", f"at most {MAX_TABLES:,} threshold policies are compared one by one; got {count:,} for capacity "
-            f"{K} and {len(robots)} numbers of robots", "Use fewer numbers of robots or a smaller capacity.",
-        )])
+        raise TooLargeError(
+            [
+                Fault(
+                    "capacity",
+                    f"at most {MAX_TABLES:,} threshold policies are compared one by one; got {count:,} for capacity "
+                    f"{K} and {len(robots)} numbers of robots",
+                    "Use fewer numbers of robots or a smaller capacity.",
+                )
+            ]
+        )
     tables = monotone_tables(robots, K)
     costs = _costs(scenario, tables, progress)
     lookup = dict(zip(map(tuple, tables.tolist()), costs.tolist(), strict=True))
     policies = tuple(
         _best_of(chosen, K, lookup)
-        for size in range(1, len(robots) + 1) for chosen in combinations(sorted(robots), size)
+        for size in range(1, len(robots) + 1)
+        for chosen in combinations(sorted(robots), size)
     )
     best = min(policies, key=lambda item: (round(item.cost, 12 - _digits(item.cost)), len(item.robots)))
     cheapest_fixed = min(item.cost for item in policies if len(item.robots) == 1)

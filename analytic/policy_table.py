@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,10 +43,15 @@ class PolicyTables:
 
     def __post_init__(self) -> None:
         if self._chain.obsolescence_phases != 1:
-            raise InputError([Fault(
-                "obsolescence", "shared recursions over policies must have exponential obsolescence times, or none; "
-                f"got {self._chain.obsolescence_phases} phases",
-            )])
+            raise InputError(
+                [
+                    Fault(
+                        "obsolescence",
+                        "shared recursions over policies must have exponential obsolescence times, or none; "
+                        f"got {self._chain.obsolescence_phases} phases",
+                    )
+                ]
+            )
 
     @cached_property
     def _chain(self) -> Chain:
@@ -79,14 +85,21 @@ class PolicyTables:
         return cost_of_rates(self.rates(tables), weights)
 
     @cached_property
-    def _pieces(self) -> tuple[FloatArray, ...]:
+    def _pieces(self) -> tuple[Any, ...]:
         chain, scenario = self._chain, self.scenario
         W, M, top, B = chain.arrival_phases, chain.service_phases, chain.top, scenario.arrivals.max_batch
         n, modes, K = W * M, len(self.robot_numbers), scenario.capacity
-        S, S0, beta, stale = chain.service.subgenerator, chain.service.exit_rates, chain.service.initial, float(chain.Gamma0[0])
+        S, S0, beta, stale = (
+            chain.service.subgenerator,
+            chain.service.exit_rates,
+            chain.service.initial,
+            float(chain.Gamma0[0]),
+        )
         up, up0 = np.zeros((modes, B + 1, B + 1, n, n)), np.zeros((modes, B + 1, W, n))
         stay0 = np.zeros((modes, W, W))
-        down = np.kron(np.eye(W), np.outer(S0, beta)) + stale * np.maximum(np.arange(top + 1) - 1, 0)[:, None, None] * np.eye(n)
+        down = np.kron(np.eye(W), np.outer(S0, beta)) + stale * np.maximum(np.arange(top + 1) - 1, 0)[
+            :, None, None
+        ] * np.eye(n)
         down1 = np.kron(np.eye(W), S0[:, None])
         rewards, rewards0 = np.zeros((modes, top + 1, len(RATES), n)), np.zeros((modes, len(RATES), W))
         waits = served_waits(chain)
@@ -110,9 +123,14 @@ class PolicyTables:
                     ahead = waits[level + place - 1]
                     sojourn += np.outer(rates, ahead if level else [beta @ ahead])
                 columns = (
-                    np.repeat(flow.page_rates, sojourn.shape[1]), np.repeat(flow.loss_rates, sojourn.shape[1]),
-                    stale * max(level - 1, 0), np.tile(S0, W) if level else 0.0, robots, float(level == 0),
-                    sojourn.ravel(), level,
+                    np.repeat(flow.page_rates, sojourn.shape[1]),
+                    np.repeat(flow.loss_rates, sojourn.shape[1]),
+                    stale * max(level - 1, 0),
+                    np.tile(S0, W) if level else 0.0,
+                    robots,
+                    float(level == 0),
+                    sojourn.ravel(),
+                    level,
                 )
                 for column, value in enumerate(columns):
                     if level:
@@ -125,11 +143,14 @@ class PolicyTables:
 
 def cost_of_rates(rates: FloatArray, weights: CostWeights) -> FloatArray:
     """Equation (2) from the linear rates; infinite response where no page is ever served."""
-    pages, lost, obsolete, served, robots, starvation, sojourn, _ = rates.T
+    _pages, lost, obsolete, served, robots, starvation, sojourn, _ = rates.T
     with np.errstate(divide="ignore", invalid="ignore"):
         response = np.where(served > 0, sojourn / served, np.inf if weights.response else 0.0)
     return np.asarray(
-        weights.loss * lost + weights.obsolescence * obsolete + weights.response * response + weights.robots * robots
+        weights.loss * lost
+        + weights.obsolescence * obsolete
+        + weights.response * response
+        + weights.robots * robots
         + weights.starvation * starvation
     )
 
@@ -137,12 +158,13 @@ def cost_of_rates(rates: FloatArray, weights: CostWeights) -> FloatArray:
 def served_waits(chain: Chain) -> FloatArray:
     """E[V; served] by pages ahead and service phase, one obsolescence phase: Corollary 1's w^(1).
 
-    (j theta I - S) w_j = v_j + (S_0 beta + (j - 1) theta I) w_{j-1}, and the same for v with no source. Cost: K small solves.
+    (j theta I - S) w_j = v_j + (S_0 beta + (j - 1) theta I) w_{j-1}, and the same for v with no source. Cost: K small
+    solves.
     """
     M, stale, S = chain.service_phases, float(chain.Gamma0[0]), chain.service.subgenerator
     ends = np.outer(chain.service.exit_rates, chain.service.initial)
     waits = np.zeros((chain.top, M))
-    chance = np.ones(M)
+    chance: FloatArray = np.ones(M)
     waits[0] = np.linalg.solve(-S, chance)
     for j in range(1, chain.top):
         system, forward = j * stale * np.eye(M) - S, ends + (j - 1) * stale * np.eye(M)
@@ -160,7 +182,9 @@ def monotone_tables(robots: Sequence[int], capacity: int) -> npt.NDArray[np.int6
     tables = numbers[:, None]
     for _ in range(capacity):
         # Prepend a lower level: it runs at least as many robots as the level above it.
-        grown = [np.column_stack([np.full(int((tables[:, 0] <= r).sum()), r), tables[tables[:, 0] <= r]]) for r in numbers]
+        grown = [
+            np.column_stack([np.full(int((tables[:, 0] <= r).sum()), r), tables[tables[:, 0] <= r]]) for r in numbers
+        ]
         tables = np.vstack(grown)
     return sorted_tables(tables)
 
@@ -172,8 +196,15 @@ def sorted_tables(tables: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 @njit(cache=True)
 def _evaluate(
-    tables: npt.NDArray[np.int64], up: FloatArray, up0: FloatArray, stay0: FloatArray, down: FloatArray, down1: FloatArray,
-    rewards: FloatArray, rewards0: FloatArray, rooms: npt.NDArray[np.int64],
+    tables: npt.NDArray[np.int64],
+    up: FloatArray,
+    up0: FloatArray,
+    stay0: FloatArray,
+    down: FloatArray,
+    down1: FloatArray,
+    rewards: FloatArray,
+    rewards0: FloatArray,
+    rooms: npt.NDArray[np.int64],
 ) -> FloatArray:  # pragma: no cover - compiled
     # Plain loops throughout: array expressions would multiply the compile time, which every new user pays once.
     count, top = tables.shape[0], tables.shape[1] - 1
@@ -189,8 +220,8 @@ def _evaluate(
                 highest -= 1
         for i in range(highest, 0, -1):
             _copy3(up[tables[t, i], rooms[i]], censored[i])
-            for l in range(min(reach, top - i), 0, -1):
-                _add_product(censored[i, l], G[i + l], censored[i, l - 1])
+            for up_by in range(min(reach, top - i), 0, -1):
+                _add_product(censored[i, up_by], G[i + up_by], censored[i, up_by - 1])
             _copy2(censored[i, 0], factors[i])
             leave = down1 if i == 1 else down[i]
             into = G1 if i == 1 else G[i]
@@ -203,8 +234,8 @@ def _evaluate(
             solve_right_in_place(factors[i], into)
         _copy3(up0[tables[t, 0]], first)
         _copy2(stay0[tables[t, 0]], inside)
-        for l in range(min(reach, top), 1, -1):
-            _add_product(first[l], G[l], first[l - 1])
+        for up_by in range(min(reach, top), 1, -1):
+            _add_product(first[up_by], G[up_by], first[up_by - 1])
         _add_product(first[1], G1, inside)
         p0 = stationary_in_place(inside)
         for i in range(1, top + 1):
@@ -214,10 +245,10 @@ def _evaluate(
                 for w in range(W):
                     for a in range(n):
                         p[i, a] += p0[w] * first[i, w, a]
-            for l in range(1, min(reach, i - 1) + 1):
+            for up_by in range(1, min(reach, i - 1) + 1):
                 for b in range(n):
                     for a in range(n):
-                        p[i, a] += p[i - l, b] * censored[i - l, l, b, a]
+                        p[i, a] += p[i - up_by, b] * censored[i - up_by, up_by, b, a]
             solve_left_in_place(factors[i], p[i : i + 1])
             if p[i, 0] > 1e150:
                 # Overload: keep the numbers in range; the common factor cancels in the normalisation.

@@ -88,7 +88,8 @@ class SojournTimes:
         if weight is None:
             return None
         exits = {
-            "served": self.tagged.served, "obsolete": self.tagged.obsolete,
+            "served": self.tagged.served,
+            "obsolete": self.tagged.obsolete,
             "all": self.tagged.served + self.tagged.obsolete,
         }[fate]
         size = self.tagged.matrix.shape[0]

@@ -13,7 +13,6 @@ import crawltwin
 from analytic.sojourn import SojournTimes
 from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
 
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -75,8 +74,12 @@ class Solution:
             "measures": {name: self.measures[name] for name in MEASURES if name in self.measures},
             "mode_probabilities": {str(robots): mass for robots, mass in self.mode_probabilities.items()},
             "solver": {
-                "method": self.solver.method, "states": self.solver.states, "residual": self.solver.residual,
-                "error_estimate": self.solver.error_estimate, "seconds": self.solver.seconds, "why": self.solver.why,
+                "method": self.solver.method,
+                "states": self.solver.states,
+                "residual": self.solver.residual,
+                "error_estimate": self.solver.error_estimate,
+                "seconds": self.solver.seconds,
+                "why": self.solver.why,
                 "errors": dict(self.errors),
             },
             "notes": list(self.notes),
@@ -88,7 +91,9 @@ class Solution:
         import pandas as pd
 
         rows: list[dict[str, Any]] = [
-            {"measure": name, "level": None, "value": self.measures[name]} for name in SCALAR_MEASURES if name in self.measures
+            {"measure": name, "level": None, "value": self.measures[name]}
+            for name in SCALAR_MEASURES
+            if name in self.measures
         ]
         rows += [
             {"measure": "level_distribution", "level": level, "value": mass}
@@ -97,14 +102,17 @@ class Solution:
         return pd.DataFrame(rows).astype({"level": "Int64", "value": "float64"})
 
     def __repr__(self) -> str:
-        lines = [f"Solution of {self.scenario.title or 'a scenario'!r} by {self.solver.method}, {self.solver.states} states"]
-        for name in SCALAR_MEASURES:
-            if self.measures.get(name) is not None:
-                lines.append(f"  {name:26s} {self.measures[name]:.8g} {MEASURES[name].unit}")
+        lines = [
+            f"Solution of {self.scenario.title or 'a scenario'!r} by {self.solver.method}, {self.solver.states} states"
+        ]
+        lines += [
+            f"  {name:26s} {self.measures[name]:.8g} {MEASURES[name].unit}"
+            for name in SCALAR_MEASURES
+            if self.measures.get(name) is not None
+        ]
         return "\n".join(lines)
 
 
 def versions() -> dict[str, str]:
     """Versions that a result depends on."""
     return {"crawltwin": crawltwin.__version__, "numpy": np.__version__, "scipy": scipy.__version__}
-

@@ -80,18 +80,29 @@ def assemble(chain: Chain, solved: Solved, method: str, why: str, began: float) 
     measures["mean_sojourn_obsolete"] = obsolete
     if scenario.cost is not None and served is not None:
         measures["cost"] = scenario.cost.cost(
-            **{name: measures[name] for name in (
-                "arrival_rate", "loss_probability", "obsolescence_probability", "mean_active_robots", "starvation_probability",
-                "mean_sojourn_served",
-            )}
+            **{
+                name: measures[name]
+                for name in (
+                    "arrival_rate",
+                    "loss_probability",
+                    "obsolescence_probability",
+                    "mean_active_robots",
+                    "starvation_probability",
+                    "mean_sojourn_served",
+                )
+            }
         )
     measures["level_distribution"] = solved.summary.level_distribution.tolist()
     estimate = max([_identities(measures, solved.sojourn), *solved.errors.values()])
     report = SolverReport(method, solved.states, solved.residual, estimate, time.perf_counter() - began, why)
     return Solution(
-        scenario=scenario, measures={name: measures[name] for name in MEASURES if name in measures},
-        mode_probabilities=mode_probabilities(chain, solved.summary), solver=report, sojourn=solved.sojourn,
-        errors=solved.errors, notes=_notes(chain),
+        scenario=scenario,
+        measures={name: measures[name] for name in MEASURES if name in measures},
+        mode_probabilities=mode_probabilities(chain, solved.summary),
+        solver=report,
+        sojourn=solved.sojourn,
+        errors=solved.errors,
+        notes=_notes(chain),
     )
 
 
@@ -112,7 +123,9 @@ def _banded(chain: Chain) -> Solved:
 def _explicit(chain: Chain, method: str) -> Solved:
     generator = Generator.of(chain)
     solvers: dict[str, Callable[[Generator], FloatArray]] = {
-        "direct": stationary_direct, "block": stationary_block, "qbd": stationary_qbd,
+        "direct": stationary_direct,
+        "block": stationary_block,
+        "qbd": stationary_qbd,
     }
     p = solvers[method](generator)
     residual = float(np.abs(p @ generator.matrix).max() / np.abs(generator.matrix.diagonal()).max())
@@ -129,7 +142,7 @@ def _identities(measures: dict[str, Any], sojourn: SojournTimes) -> float:
         checks.append(abs(everyone / measures["mean_sojourn"] - 1.0))
     if measures["success_probability"] > 0:
         checks.append(abs(sojourn.probability("served") / measures["success_probability"] - 1.0))
-    return max(checks)
+    return float(max(checks))
 
 
 def _notes(chain: Chain) -> tuple[str, ...]:

@@ -1,21 +1,20 @@
 r"""The tagged page: an absorbing chain that only knows what is ahead of it (Theorem 4).
 
 A page with j pages ahead of it, the one in service included, sees the service phase, the obsolescence phases of the
-j - 1 waiting pages ahead and its own. Later arrivals do not matter: the queue is first come, first served. Its chain has
-the diagonal blocks :math:`\mathcal A_j = S \oplus \Gamma^{\oplus j}`, moves one place forward through
+j - 1 waiting pages ahead and its own. Later arrivals do not matter: the queue is first come, first served. Its chain
+has the diagonal blocks :math:`\mathcal A_j = S \oplus \Gamma^{\oplus j}`, moves one place forward through
 :math:`\hat{\mathcal B}_{j-1} = \mathcal B_{j-1} \otimes I_R` (with :math:`\hat{\mathcal B}_0 = S_0\beta \otimes e_R`,
 which the paper leaves undefined: the tagged page itself goes into service and its clock stops), and ends obsolete
 through its own :math:`\Gamma_0` or, from j = 0, served through :math:`S_0`.
 
-The chain starts where an accepted page starts: level i found, position l within its batch, so j = i + l - 1 ahead. Start
-weights are divided by the page rate, so they sum to the probability of being accepted.
+The chain starts where an accepted page starts: level i found, position l within its batch, so j = i + l - 1 ahead.
+Start weights are divided by the page rate, so they sum to the probability of being accepted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -59,10 +58,15 @@ class TaggedChain:
         M, R, depth = chain.service_phases, chain.obsolescence_phases, len(starts)
         size = sum(M * R**j for j in range(depth))
         if size > MAX_STATES:
-            raise TooLargeError([Fault(
-                "capacity", f"the tagged page's chain must have at most {MAX_STATES:,} states; got {size:,}",
-                "Use --method auto, or a smaller capacity.",
-            )])
+            raise TooLargeError(
+                [
+                    Fault(
+                        "capacity",
+                        f"the tagged page's chain must have at most {MAX_STATES:,} states; got {size:,}",
+                        "Use --method auto, or a smaller capacity.",
+                    )
+                ]
+            )
         matrix = _single_phase(chain, depth) if R == 1 else _blocks(chain, depth)
         served, obsolete = np.zeros(size), np.zeros(size)
         served[:M] = chain.service.exit_rates
@@ -87,10 +91,10 @@ def start_weights(chain: Chain, levels: Sequence[FloatArray]) -> list[FloatArray
         p = levels[level].reshape(chain.arrival_phases, -1)
         total += float(p.sum(axis=1) @ flow.page_rates)
         for place, rates in enumerate(flow.place_rates, start=1):
-            seen, clocks = rates @ p, place
-            if level == 0:
-                seen, clocks = float(seen[0]) * chain.service.initial, place - 1
-            found[level + place - 1] += np.kron(seen, reduce(np.kron, [chain.gamma] * clocks, np.ones(1)))
+            seen: FloatArray = rates @ p if level else float((rates @ p)[0]) * chain.service.initial
+            for _ in range(place if level else place - 1):
+                seen = np.kron(seen, chain.gamma)
+            found[level + place - 1] += seen
     return _cut(found, total)
 
 
@@ -120,7 +124,9 @@ def _single_phase(chain: Chain, depth: int) -> Any:
     M, rate = chain.service_phases, float(chain.Gamma0[0])
     ends = np.outer(chain.service.exit_rates, chain.service.initial)
     ahead = np.arange(depth, dtype=np.float64)
-    inside = sp.kron(sp.eye_array(depth), chain.service.subgenerator) - rate * sp.kron(sp.diags_array(ahead), sp.eye_array(M))
+    inside = sp.kron(sp.eye_array(depth), chain.service.subgenerator) - rate * sp.kron(
+        sp.diags_array(ahead), sp.eye_array(M)
+    )
     forward = sp.kron(sp.eye_array(depth, k=-1), ends)
     # Of the j - 1 waiting pages ahead one becomes obsolete.
     leave = sp.kron(sp.diags_array(np.maximum(ahead[1:] - 1, 0), offsets=-1, shape=(depth, depth)), sp.eye_array(M))

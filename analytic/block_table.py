@@ -1,8 +1,8 @@
 r"""Many policies of one scenario with phase-type obsolescence: the paper's block recursion with its tails shared.
 
-As in `analytic.policy_table`, the first-passage matrices :math:`G_i` depend only on the numbers of robots from level i up.
-Here blocks are dense and grow as :math:`W M R^{i-1}`: the highest levels cost most and change least, so sharing their
-recursion over the tables is nearly all of the work saved. Blocks of each mode are cut from the chain once.
+As in `analytic.policy_table`, the first-passage matrices :math:`G_i` depend only on the numbers of robots from level
+i up. Here blocks are dense and grow as :math:`W M R^{i-1}`: the highest levels cost most and change least, so sharing
+their recursion over the tables is nearly all of the work saved. Blocks of each mode are cut from the chain once.
 """
 
 from __future__ import annotations
@@ -79,10 +79,16 @@ class BlockTables:
     def __post_init__(self) -> None:
         width = self._chain.level_states(self._chain.top)
         if width > MAX_WIDTH:
-            raise TooLargeError([Fault(
-                "capacity", f"the widest level must have at most {MAX_WIDTH:,} states for shared recursions over policies; "
-                f"got {width:,}", "Use a smaller capacity.",
-            )])
+            raise TooLargeError(
+                [
+                    Fault(
+                        "capacity",
+                        f"the widest level must have at most {MAX_WIDTH:,} states for shared recursions over policies; "
+                        f"got {width:,}",
+                        "Use a smaller capacity.",
+                    )
+                ]
+            )
 
     @cached_property
     def _chain(self) -> Chain:
@@ -120,7 +126,9 @@ class BlockTables:
         return self._blocks[key]
 
     def rates(
-        self, tables: npt.NDArray[np.int64], progress: Callable[[int, int], None] | None = None,
+        self,
+        tables: npt.NDArray[np.int64],
+        progress: Callable[[int, int], None] | None = None,
     ) -> FloatArray:
         """The linear rates `RATES` of each table, shape (tables, 8).
 
@@ -157,6 +165,7 @@ class BlockTables:
         tail.censored = [self._block(robots, level, level + step) for step in range(reach + 1)]
         for step in range(reach, 0, -1):
             passage = tails[level + step].passage
+            assert passage is not None
             tail.censored[step - 1] = tail.censored[step - 1] + tail.censored[step] @ passage
         if reach:
             np.fill_diagonal(tail.censored[0], 0.0)
@@ -175,7 +184,8 @@ class BlockTables:
         for level in range(1, self._chain.top + 1):
             inflow = sum(
                 levels[level - step] @ tails[level - step].censored[step]
-                for step in range(1, level + 1) if step < len(tails[level - step].censored)
+                for step in range(1, level + 1)
+                if step < len(tails[level - step].censored)
             )
             factor = tails[level].factor
             assert factor is not None

@@ -1,8 +1,9 @@
 r"""Branch and bound over tables of robots by level, with the decision process's bound.
 
-A node is a set of tables (for each level the numbers of robots still allowed) and an interval of the response time V. Its
-bound is `analytic.decision`'s: no table of the node with V in the interval costs less than the better of two decision
-processes whose controllers see every phase. The controller's advantage of seeing phases closes as levels are fixed:
+A node is a set of tables (for each level the numbers of robots still allowed) and an interval of the response time V.
+Its bound is `analytic.decision`'s: no table of the node with V in the interval costs less than the better of two
+decision processes whose controllers see every phase. The controller's advantage of seeing phases closes as levels are
+fixed:
 
 * where the controller would use different numbers of robots at one level, the level that matters most (largest mean
   regret of its best single number) is branched on;
@@ -11,8 +12,8 @@ processes whose controllers see every phase. The controller's advantage of seein
 A node whose bound comes within the tolerance of the best table so far is closed. What remains open when the limit of
 nodes is reached enters the lower bound as it is, so the gap that is reported is true either way.
 
-Policies with V above :math:`(J - \min c\cdot x)/a` cost more than the best known J for their response time alone: that is
-where the first interval ends.
+Policies with V above :math:`(J - \min c\cdot x)/a` cost more than the best known J for their response time alone:
+that is where the first interval ends.
 """
 
 from __future__ import annotations
@@ -88,8 +89,15 @@ class BranchAndBound:
     """
 
     def __init__(
-        self, process: DecisionProcess, allowed: BoolArray, *, monotone: bool = False, by_level: bool = True,
-        tolerance: float = 1e-9, max_nodes: int = 200_000, progress: Progress | None = None,
+        self,
+        process: DecisionProcess,
+        allowed: BoolArray,
+        *,
+        monotone: bool = False,
+        by_level: bool = True,
+        tolerance: float = 1e-9,
+        max_nodes: int = 200_000,
+        progress: Progress | None = None,
     ) -> None:
         self.process, self.allowed, self.monotone, self.by_level = process, allowed, monotone, by_level
         self.tolerance, self.max_nodes, self.progress = tolerance, max_nodes, progress
@@ -105,9 +113,17 @@ class BranchAndBound:
         loosest = self.process.relax(self.allowed, 0.0, 0.0, first.actions, self.anchor)
         ceiling = (self.best - loosest.bound) / self.a if self.a > 0 and np.isfinite(self.best) else 0.0
         multiplier = self.a / first.rates[SERVED] if first.rates[SERVED] > 0 else 0.0
-        heap = [_Node(
-            loosest.bound, next(self._numbers), 0.0, ceiling, multiplier, self.allowed, (first.actions, first.actions),
-        )]
+        heap = [
+            _Node(
+                loosest.bound,
+                next(self._numbers),
+                0.0,
+                ceiling,
+                multiplier,
+                self.allowed,
+                (first.actions, first.actions),
+            )
+        ]
         nodes = 0
         while heap and nodes < self.max_nodes and heap[0].bound < self._goal:
             for child in self._expand(heapq.heappop(heap)):
@@ -163,14 +179,21 @@ class BranchAndBound:
     def _balanced(self, node: _Node, ends: list[Relaxed], totals: list[float]) -> float:
         """The multiplier at which both ends would give one bound, if their policies stayed the same."""
         slopes = [
-            float(end.rates[SOJOURN] - v * end.rates[SERVED]) for end, v in zip(ends, (node.low, node.high), strict=True)
+            float(end.rates[SOJOURN] - v * end.rates[SERVED])
+            for end, v in zip(ends, (node.low, node.high), strict=True)
         ]
         if slopes[0] - slopes[1] <= 1e-14 * (abs(slopes[0]) + abs(slopes[1])):
             return node.multiplier
         return max(0.0, node.multiplier + (totals[1] - totals[0]) / (slopes[0] - slopes[1]))
 
     def _split_level(
-        self, node: _Node, level: int, worse: Relaxed, multiplier: float, bound: float, starts: tuple[IntArray, IntArray],
+        self,
+        node: _Node,
+        level: int,
+        worse: Relaxed,
+        multiplier: float,
+        bound: float,
+        starts: tuple[IntArray, IntArray],
     ) -> list[_Node]:
         children = []
         for action in np.argsort(worse.regrets[level]):
@@ -187,7 +210,12 @@ class BranchAndBound:
         return children
 
     def _split_response(
-        self, node: _Node, worse: Relaxed, multiplier: float, bound: float, starts: tuple[IntArray, IntArray],
+        self,
+        node: _Node,
+        worse: Relaxed,
+        multiplier: float,
+        bound: float,
+        starts: tuple[IntArray, IntArray],
     ) -> list[_Node]:
         margin = 0.1 * (node.high - node.low)
         own = float(worse.rates[SOJOURN] / worse.rates[SERVED]) if worse.rates[SERVED] > 0 else np.inf

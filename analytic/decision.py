@@ -1,23 +1,24 @@
 r"""The controlled chain as a decision process: a lower bound for every controller that sees some of the state.
 
-Cost (2) of a stationary policy is :math:`c\cdot x + a\, (g\cdot x)/(h\cdot x)`: x the occupation measure (how much of the
-time each state runs with each number of robots), c the linear costs, g the sojourn booked by pages that will be served,
-h the rate of served pages. The quotient makes the problem neither linear nor quasi-convex. It is made linear so:
+Cost (2) of a stationary policy is :math:`c\cdot x + a\, (g\cdot x)/(h\cdot x)`: x the occupation measure (how much of
+the time each state runs with each number of robots), c the linear costs, g the sojourn booked by pages that will be
+served, h the rate of served pages. The quotient makes the problem neither linear nor quasi-convex. It is made linear
+so:
 
 **Bound.** Let :math:`V = g\cdot x/h\cdot x`. For every multiplier :math:`\mu`,
 
 .. math:: J(x) = c\cdot x + \mu (g - V h)\cdot x + aV \ge \psi(\mu, V) + aV, \qquad
           \psi(\mu, V) = \min_y\, (c + \mu g - \mu V h)\cdot y,
 
-because the middle term vanishes, and the minimum is over all occupation measures y. :math:`\psi(\mu, \cdot)` is a minimum
-of functions linear in V, hence concave, and so is :math:`\psi(\mu, V) + aV`: on an interval of V it is smallest at an
-end. So *every* policy with response time in :math:`[v_0, v_1]` costs at least
-:math:`\min_{v\in\{v_0,v_1\}} \psi(\mu, v) + av`, whichever :math:`\mu` is used. At an optimal x with
-:math:`\mu = a/h\cdot x` and :math:`v = V` the bound is exact: that is the first-order condition of J.
+because the middle term vanishes, and the minimum is over all occupation measures y. :math:`\psi(\mu, \cdot)` is a
+minimum of functions linear in V, hence concave, and so is :math:`\psi(\mu, V) + aV`: on an interval of V it is
+smallest at an end. So *every* policy with response time in :math:`[v_0, v_1]` costs at least
+:math:`\min_{v\in\{v_0,v_1\}} \psi(\mu, v) + av`, whichever :math:`\mu` is used. At an optimal x with :math:`\mu =
+a/h\cdot x` and :math:`v = V` the bound is exact: that is the first-order condition of J.
 
-**Average cost.** :math:`\psi` is the optimal average cost of a decision process with the cost c + mu g - mu V h, found by
-policy iteration. What is returned is not the iteration's last gain but :math:`\min_{s,k} (c_k + Q_k u)(s)` for its last
-relative values u: for any vector u and any occupation measure x, :math:`\sum_k x_k Q_k = 0` gives
+**Average cost.** :math:`\psi` is the optimal average cost of a decision process with the cost c + mu g - mu V h,
+found by policy iteration. What is returned is not the iteration's last gain but :math:`\min_{s,k} (c_k + Q_k u)(s)`
+for its last relative values u: for any vector u and any occupation measure x, :math:`\sum_k x_k Q_k = 0` gives
 :math:`x\cdot c = \sum_k x_k\cdot(c_k + Q_k u) \ge` that minimum. The bound thus holds wherever the iteration stopped.
 """
 
@@ -78,16 +79,27 @@ class DecisionProcess:
 
     def __post_init__(self) -> None:
         if self.scenario.cost is None:
-            raise InputError([Fault(
-                "cost", "cost must be given to compare policies; got nothing",
-                "Add [cost] with loss, obsolescence, response, robots and starvation.",
-            )])
+            raise InputError(
+                [
+                    Fault(
+                        "cost",
+                        "cost must be given to compare policies; got nothing",
+                        "Add [cost] with loss, obsolescence, response, robots and starvation.",
+                    )
+                ]
+            )
         work = float(self.states) * self.widths[0] * self.widths[1]
         if work > MAX_WORK:
-            raise TooLargeError([Fault(
-                "capacity", f"the controlled chain must need at most {MAX_WORK:.0e} operations a policy; got {work:.1e} for "
-                f"{self.states:,} states", "Use a smaller capacity or fewer obsolescence phases.",
-            )])
+            raise TooLargeError(
+                [
+                    Fault(
+                        "capacity",
+                        f"the controlled chain must need at most {MAX_WORK:.0e} operations a policy; got {work:.1e} "
+                        f"for {self.states:,} states",
+                        "Use a smaller capacity or fewer obsolescence phases.",
+                    )
+                ]
+            )
 
     @property
     def weights(self) -> CostWeights:
@@ -155,7 +167,9 @@ class DecisionProcess:
         weight = self.weights
         column = dict(zip(RATES, np.moveaxis(self.rewards, -1, 0), strict=True))
         return np.asarray(
-            weight.loss * column["lost"] + weight.obsolescence * column["obsolete"] + weight.robots * column["robots"]
+            weight.loss * column["lost"]
+            + weight.obsolescence * column["obsolete"]
+            + weight.robots * column["robots"]
             + weight.starvation * column["starvation"]
         )
 
@@ -170,7 +184,12 @@ class DecisionProcess:
         return np.ascontiguousarray(self.rewards[:, :, RATES.index("served")])
 
     def relax(
-        self, allowed: BoolArray, multiplier: float, response: float, actions: IntArray, anchor: int,
+        self,
+        allowed: BoolArray,
+        multiplier: float,
+        response: float,
+        actions: IntArray,
+        anchor: int,
         target: float = np.inf,
     ) -> Relaxed:
         """Least average of c + mu (g - V h) over controllers that see the state, each level keeping to `allowed`.
@@ -191,7 +210,15 @@ class DecisionProcess:
         columns, values = self._rows
         chosen = actions.copy()
         bound, gain, u, regrets, p = _policy_iteration(
-            columns, values, cost, self.slots, allowed, chosen, anchor, *self.widths, target,
+            columns,
+            values,
+            cost,
+            self.slots,
+            allowed,
+            chosen,
+            anchor,
+            *self.widths,
+            target,
         )
         rates = np.einsum("s,sf->f", p, self.rewards[chosen, np.arange(self.states)])
         return Relaxed(bound, gain, chosen, u, rates, regrets, p)
@@ -203,8 +230,16 @@ class DecisionProcess:
 
 @njit(cache=True)
 def _policy_iteration(
-    columns: IntArray, values: FloatArray, cost: FloatArray, slots: IntArray, allowed: BoolArray, chosen: IntArray,
-    anchor: int, low: int, high: int, target: float,
+    columns: IntArray,
+    values: FloatArray,
+    cost: FloatArray,
+    slots: IntArray,
+    allowed: BoolArray,
+    chosen: IntArray,
+    anchor: int,
+    low: int,
+    high: int,
+    target: float,
 ) -> tuple[float, float, FloatArray, FloatArray, FloatArray]:  # pragma: no cover - compiled
     actions, states = cost.shape
     entries = columns.shape[2]
@@ -299,7 +334,9 @@ def _factor_band(band: FloatArray, low: int, high: int) -> None:  # pragma: no c
 
 
 @njit(cache=True)
-def _solve_band(band: FloatArray, low: int, high: int, x: FloatArray, anchor: int) -> None:  # pragma: no cover - compiled
+def _solve_band(
+    band: FloatArray, low: int, high: int, x: FloatArray, anchor: int
+) -> None:  # pragma: no cover - compiled
     """Solve for one right-hand side in place, the anchor's entry left out."""
     size = band.shape[0]
     for i in range(size):
@@ -318,7 +355,13 @@ def _solve_band(band: FloatArray, low: int, high: int, x: FloatArray, anchor: in
 
 @njit(cache=True)
 def _occupation(
-    band: FloatArray, low: int, high: int, columns: IntArray, values: FloatArray, anchor: int, p: FloatArray,
+    band: FloatArray,
+    low: int,
+    high: int,
+    columns: IntArray,
+    values: FloatArray,
+    anchor: int,
+    p: FloatArray,
 ) -> None:  # pragma: no cover - compiled
     """Stationary probabilities from the factors, by the transposed solves."""
     size = band.shape[0]

@@ -89,10 +89,16 @@ class EventChain:
         """
         width = chain.arrival_phases * (chain.reach + 2) + 2 * chain.service_phases
         if chain.states * width > MAX_ENTRIES:
-            raise TooLargeError([Fault(
-                "capacity", f"the explicit rates must be at most {MAX_ENTRIES:,}; got about {chain.states * width:,} for "
-                f"{chain.states:,} states", "Use a smaller capacity or fewer phases.",
-            )])
+            raise TooLargeError(
+                [
+                    Fault(
+                        "capacity",
+                        f"the explicit rates must be at most {MAX_ENTRIES:,}; got about {chain.states * width:,} for "
+                        f"{chain.states:,} states",
+                        "Use a smaller capacity or fewer phases.",
+                    )
+                ]
+            )
         sizes = [chain.level_states(level) for level in range(min(2, chain.top + 1))]
         if chain.obsolescence_phases == 1:
             sizes += [chain.level_states(1)] * (chain.top - 1)
@@ -144,7 +150,7 @@ class EventChain:
         else:
             busy = np.stack([p[first:last].reshape(W, M, -1).sum(axis=2) for first, last in cuts])
         flow = np.bincount(self.levels, weights=p * self.count_rate("obsolete"), minlength=self.chain.top + 1)
-        return Summary(p[:W], busy, flow)
+        return Summary(p[:W], busy, np.asarray(flow, dtype=np.float64))
 
     def vector(self, summary: Summary) -> FloatArray:
         """The state vector behind a summary; with one obsolescence phase the summary is the whole of it."""
@@ -185,13 +191,16 @@ def _kron(*factors: FloatArray | int) -> _Block:
     for factor in factors:
         if isinstance(factor, int):
             rows = columns = np.arange(factor)
-            values, shape = np.ones(factor), (factor, factor)
+            values: FloatArray = np.ones(factor)
+            shape = (factor, factor)
         else:
             rows, columns = np.nonzero(factor)
             values, shape = factor[rows, columns], (factor.shape[0], factor.shape[1])
         out = _Block(
-            (out.rows[:, None] * shape[0] + rows).ravel(), (out.columns[:, None] * shape[1] + columns).ravel(),
-            (out.values[:, None] * values).ravel(), (out.shape[0] * shape[0], out.shape[1] * shape[1]),
+            (out.rows[:, None] * shape[0] + rows).ravel(),
+            (out.columns[:, None] * shape[1] + columns).ravel(),
+            (out.values[:, None] * values).ravel(),
+            (out.shape[0] * shape[0], out.shape[1] * shape[1]),
         )
     return out
 
@@ -238,7 +247,11 @@ def _arrivals(chain: Chain, starts: npt.NDArray[np.int64]) -> list[Event]:
 
 
 def _stamp_batches(
-    chain: Chain, levels: npt.NDArray[np.int64], stamps: _Stamps, rates: FloatArray, step: int,
+    chain: Chain,
+    levels: npt.NDArray[np.int64],
+    stamps: _Stamps,
+    rates: FloatArray,
+    step: int,
 ) -> None:
     M, R, gamma = chain.service_phases, chain.obsolescence_phases, chain.gamma[None, :]
     if levels[0] == 0:

@@ -1,11 +1,11 @@
 r"""What each state earns a unit of time: every measure is a mean of these, or a quotient of two.
 
-Pages delivered, lost, obsolete and served, robots, starvation and pages in the system are read off a state at once. The
-response time needs one more: the *sojourn time of pages that will be served*, booked in full at the instant they arrive.
-A state at level i earns :math:`\sum_l \lambda_l w^{(1)}_{i+l-1}`, where :math:`\lambda_l` is the rate of batches whose l-th
-page enters and :math:`w^{(1)}_j` Corollary 1's mean for j pages ahead. It does not depend on what the policy does
-later, because the queue is first come, first served; so the cost (2) is linear in the stationary vector but for the one
-quotient :math:`\bar V^{(1)} = ` sojourn / served.
+Pages delivered, lost, obsolete and served, robots, starvation and pages in the system are read off a state at once.
+The response time needs one more: the *sojourn time of pages that will be served*, booked in full at the instant they
+arrive. A state at level i earns :math:`\sum_l \lambda_l w^{(1)}_{i+l-1}`, where :math:`\lambda_l` is the rate of
+batches whose l-th page enters and :math:`w^{(1)}_j` Corollary 1's mean for j pages ahead. It does not depend on what
+the policy does later, because the queue is first come, first served; so the cost (2) is linear in the stationary
+vector but for the one quotient :math:`\bar V^{(1)} =` sojourn / served.
 """
 
 from __future__ import annotations
@@ -118,11 +118,18 @@ def _fresh(chain: Chain, clocks: int) -> FloatArray:
 def state_rewards(events: EventChain, prospects: Prospects) -> FloatArray:
     """The linear rates `RATES` of each state, shape (states, 8)."""
     level = events.levels
-    return np.column_stack([
-        events.count_rate("pages"), events.count_rate("lost"), events.count_rate("obsolete"), events.count_rate("served"),
-        events.chain.robots[level], (level == 0).astype(np.float64), booked_at_arrival(events, prospects.wait),
-        level.astype(np.float64),
-    ])
+    return np.column_stack(
+        [
+            events.count_rate("pages"),
+            events.count_rate("lost"),
+            events.count_rate("obsolete"),
+            events.count_rate("served"),
+            events.chain.robots[level],
+            (level == 0).astype(np.float64),
+            booked_at_arrival(events, prospects.wait),
+            level.astype(np.float64),
+        ]
+    )
 
 
 def cost_of_rates(rates: npt.ArrayLike, weights: CostWeights) -> FloatArray:
@@ -131,19 +138,30 @@ def cost_of_rates(rates: npt.ArrayLike, weights: CostWeights) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         response = np.where(served > 0, sojourn / served, np.inf if weights.response else 0.0)
     return np.asarray(
-        weights.loss * lost + weights.obsolescence * obsolete + weights.response * response + weights.robots * robots
+        weights.loss * lost
+        + weights.obsolescence * obsolete
+        + weights.response * response
+        + weights.robots * robots
         + weights.starvation * starvation
     )
 
 
 def measures_of_rates(rates: npt.ArrayLike) -> dict[str, FloatArray]:
     """The measures that are linear rates or quotients of two (last axis as `RATES`); NaN where they do not exist."""
-    pages, lost, obsolete, served, robots, starvation, sojourn, level = np.moveaxis(np.asarray(rates, np.float64), -1, 0)
+    pages, lost, obsolete, served, robots, starvation, sojourn, level = np.moveaxis(
+        np.asarray(rates, np.float64), -1, 0
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
-            "arrival_rate": pages, "loss_rate": lost, "loss_probability": lost / pages,
-            "obsolescence_probability": obsolete / pages, "success_probability": served / pages,
-            "starvation_probability": starvation, "mean_active_robots": robots, "mean_pages": level,
-            "mean_sojourn": level / pages, "mean_sojourn_served": sojourn / served,
+            "arrival_rate": pages,
+            "loss_rate": lost,
+            "loss_probability": lost / pages,
+            "obsolescence_probability": obsolete / pages,
+            "success_probability": served / pages,
+            "starvation_probability": starvation,
+            "mean_active_robots": robots,
+            "mean_pages": level,
+            "mean_sojourn": level / pages,
+            "mean_sojourn_served": sojourn / served,
             "mean_sojourn_obsolete": np.where(obsolete > 0, (level - sojourn) / obsolete, np.nan),
         }

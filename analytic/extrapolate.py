@@ -7,8 +7,8 @@ A measure found with windows of 0, 1, 2, ... ordered pages approaches its limit 
 - what the limit moved, :math:`|a_k - a_{k-1}|`, or :math:`|a_{k-1} - a_{k-2}|` scaled by the last ratio, and
 - what it would move if the ratio went on drifting at its last pace until it settled,
 
-times `SAFETY`. Where the sequence is not of that kind (ratios outside (0, 1)), the last value stands and the estimate is
-the sum of the last differences continued at a ratio of `CAUTIOUS`.
+times `SAFETY`. Where the sequence is not of that kind (ratios outside (0, 1)), the last value stands and the
+estimate is the sum of the last differences continued at a ratio of `CAUTIOUS`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -32,12 +31,10 @@ from analytic import level_kernels as kernels
 from analytic.chain import Chain
 from analytic.kronecker import AnyArray
 from analytic.matrix_free import LevelSolution
+from analytic.sojourn import FATES, Fate
 from analytic.window_levels import LevelTables, WindowLevels
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Fault, InputError, TooLargeError
-
-Fate = Literal["served", "obsolete", "all"]
-FATES: tuple[Fate, ...] = ("served", "obsolete", "all")
 
 MAX_STEPS = 100_000
 """Most steps of the uniformised chain that a distribution function may take."""
@@ -175,7 +172,7 @@ class LevelSojournTimes:
         The factor k of p_{i,k} and the 1/k of the place in the batch cancel.
         """
         chain, space = self.chain, self._space
-        W, M = chain.arrival_phases, chain.service_phases
+        M = chain.service_phases
         deepest = max(len(flow.place_rates) for flow in chain.flows)
         for ahead in range(self._depth, 0, -1):
             found: AnyArray | None = None
@@ -194,7 +191,7 @@ class LevelSojournTimes:
                     else:
                         small = np.kron(weights[:, None], np.eye(M))
                         kernels.times_small(self.solution.levels[level], small, found)
-                if found is not None and 0 < level and place > 1:
+                if found is not None and level > 0 and place > 1:
                     found = space.add(found, waiting)
             if found is None:
                 found = np.zeros((*space.shape(ahead - 1), M), dtype=space.dtype)
@@ -299,4 +296,3 @@ class LevelSojournTimes:
         # Absorbed at step n + 1; gammaincc(n + 1, mean) is the probability that fewer than n + 1 steps came before x.
         late = float(terms @ gammaincc(np.arange(1, steps + 1), mean))
         return max(late + everything - float(terms.sum()), 0.0)
-

@@ -1,10 +1,11 @@
-r"""Phase-type obsolescence at capacities where R^K does not fit: the ordered window, extrapolated, with an error estimate.
+r"""Phase-type obsolescence where R^K does not fit: the ordered window, extrapolated, with an error estimate.
 
-Only the H oldest waiting pages keep their phases in order; of the others the chain knows the counts by phase, and a page
-that moves up into the window is drawn from the counts. H = 0 is service in random order, H = K - 2 is the paper's
-chain. The state space grows as :math:`R^H K^R` and the error falls geometrically in H, so windows of 0, 1, 2, ... pages
-are solved, each starting from the last, and every measure is extrapolated by itself (`analytic.extrapolate`) until
-each error estimate is below the tolerance or the next window would not fit.
+Only the H oldest waiting pages keep their phases in order; of the others the chain knows the counts by phase,
+and a page that moves up into the window is drawn from the counts. H = 0 is service in random order, H = K - 2
+is the paper's chain. The state space grows as :math:`R^H K^R` and the error falls geometrically in H, so
+windows of 0, 1, 2, ... pages are solved, each starting from the last, and every measure is extrapolated by
+itself (`analytic.extrapolate`) until each error estimate is below the tolerance or the next window would not
+fit.
 
 Levels so high that all of them together hold less than `CUT` of the mass are left out of the windows: there the rate
 at which pages become obsolete is continued in proportion to the number waiting, and the level masses follow from the
@@ -26,9 +27,10 @@ import numpy.typing as npt
 from analytic.banded import level_marginals
 from analytic.chain import Chain, LevelFlow
 from analytic.extrapolate import Limit, limit
-from analytic.kronecker import AnyArray
+from analytic.kronecker import AnyArray, count_states
 from analytic.matrix_free import MAX_BYTES, LevelSolution, Progress, solve_matrix_free
-from analytic.sojourn_levels import Fate, LevelSojournTimes
+from analytic.sojourn import Fate
+from analytic.sojourn_levels import LevelSojournTimes
 from analytic.summary import Summary, basic_measures
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import InputError
@@ -93,7 +95,7 @@ class WindowSolution:
 
     @property
     def relative_error(self) -> float:
-        """Largest estimate relative to its measure; probabilities below `TINY` count with their absolute error / TINY."""
+        """Largest estimate relative to its measure; see `relative_error`."""
         return relative_error(self.measures, self.errors)
 
 
@@ -247,11 +249,9 @@ def _plain(value: FloatArray) -> float | FloatArray:
 
 
 def _states(chain: Chain, window: int) -> int:
-    from analytic.kronecker import count_states
-
     R, A = chain.obsolescence_phases, chain.arrival_phases * chain.service_phases
     sizes = (min(n, window) for n in range(chain.top))
-    return A * sum(R**h * count_states(n - h, R) for n, h in enumerate(sizes))
+    return A * sum(int(R**h) * count_states(n - h, R) for n, h in enumerate(sizes))
 
 
 def _cut(chain: Chain, noise: float) -> Chain:
@@ -263,14 +263,17 @@ def _cut(chain: Chain, noise: float) -> Chain:
     last = int((tails > CUT).sum()) - 1
     if last >= chain.top - 1:
         return chain
-    return replace(chain, flows=tuple(_clipped(flow, last - level) for level, flow in enumerate(chain.flows[: last + 1])))
+    return replace(
+        chain, flows=tuple(_clipped(flow, last - level) for level, flow in enumerate(chain.flows[: last + 1]))
+    )
 
 
 def _clipped(flow: LevelFlow, room: int) -> LevelFlow:
     """Arrivals that would lead further than `room` levels up end there; losses stay those of the full chain."""
     if all(step <= room for step in flow.jumps):
         return flow
-    stay, jumps = flow.stay.copy(), {}
+    stay = flow.stay.copy()
+    jumps: dict[int, FloatArray] = {}
     for step, rates in flow.jumps.items():
         end = min(step, room)
         if end == 0:

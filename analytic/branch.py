@@ -104,6 +104,8 @@ class BranchAndBound:
         self.a = process.weights.response
         self._numbers = count()
         self._closed = np.inf
+        # Bounds are computed from costs of this size: differences below this are rounding.
+        self._rounding = 1e-14 * float(np.abs(process.linear).max(initial=0.0))
 
     def run(self, start: IntArray) -> Bounded:
         """Search from a first table. Cost: two policy iterations a node, each a few banded factorisations."""
@@ -136,7 +138,7 @@ class BranchAndBound:
 
     @property
     def _goal(self) -> float:
-        return self.best - self.tolerance * abs(self.best)
+        return self.best - max(self.tolerance * abs(self.best), self._rounding)
 
     def _evaluate(self, table: IntArray) -> Relaxed:
         levels = np.arange(table.size)

@@ -169,7 +169,7 @@ class _Search:
             self.scenario,
             winner,
             policies,
-            100 * (1 - winner.cost / cheapest_fixed),
+            100 * (1 - winner.cost / cheapest_fixed) if cheapest_fixed > 0 else 0.0,
             tables,
             np.array(list(self.rates.values())),
             weakest,

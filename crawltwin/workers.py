@@ -129,10 +129,11 @@ def _in_processes(function: Callable[[Piece], Result], pieces: Sequence[Piece], 
 def _on_cluster(function: Callable[[Piece], Result], pieces: Sequence[Piece], address: str) -> Iterator[Result]:
     """A Dask cluster; its scheduler gives the pieces of a dead worker to the others."""
     client = connect(address)
+    futures: list[Any] = []
     try:
         from distributed import KilledWorker
 
-        futures = client.map(function, list(pieces), pure=False, retries=TRIES)
+        futures += client.map(function, list(pieces), pure=False, retries=TRIES)
         for index, future in enumerate(futures):
             try:
                 yield future.result()

@@ -110,6 +110,9 @@ def estimate(units: Units, reading: Reading, confidence: float, method: Method =
         centre = float(values.mean())
         errors[name] = error = float(values.std(ddof=1) / math.sqrt(units.count))
         measures[name] = student(centre, error, units.count, confidence)
+    if (reading.robots == reading.robots[0]).all():
+        robots = float(reading.robots[0])
+        measures["mean_active_robots"] = Interval(robots, robots, robots, confidence)
     if not reading.ages:
         measures["obsolescence_probability"] = Interval(0.0, 0.0, 0.0, confidence)
         measures["mean_sojourn_obsolete"] = None

@@ -150,3 +150,10 @@ def _aligned(pieces: Sequence[tuple[IntArray, int]]) -> tuple[IntArray, int]:
     for index, (cells, cell) in enumerate(pieces):
         room[index, :, cell - first : cell - first + cells.shape[1]] = cells
     return room, first
+
+
+def joined(parts: Sequence[Units]) -> Units:
+    """The units of several parts, one after the other."""
+    sums = np.concatenate([part.sums for part in parts])
+    pieces = [(cells, part.first_cell) for part in parts for cells in part.histograms]
+    return Units(sums, *_aligned(pieces))

@@ -13,7 +13,7 @@ import pandas as pd
 from simulate.intervals import Estimate, Method, estimate, lag_one
 from simulate.records import Records, frame
 from simulate.result import Diagnostics
-from simulate.statistics import COUNTS, RunStatistics
+from simulate.run_statistics import COUNTS, RunStatistics
 from simulate.units import Reading, Units, bin_sums, joined
 from simulate.warmup import WarmUp, find_warm_up, given_warm_up
 
@@ -26,7 +26,7 @@ class Collection:
     """Replications of one job.
 
     The first round is kept bin by bin until its warm-up is known; from then on a replication is condensed to one
-    unit as soon as it arrives.
+    unit as soon as it arrives. `alone` says that the intervals rest on batches of time, not on replications.
     """
 
     reading: Reading
@@ -72,23 +72,23 @@ class Collection:
                 self.warm = given_warm_up(self.runs, self.warmup)
             for run in self.runs:
                 self._condense(run, self.warm.bins)
-            self.runs = self.runs[:1] if self.alone else []
+            self.runs = self.runs if self.alone else []
         return self.warm
 
     def _condense(self, run: RunStatistics, deleted: int) -> None:
         self.warm_time = max(self.warm_time, float(run.time_at_level[:deleted].sum()))
         self.lags.append(_lags([run], self.reading, deleted))
-        if self.alone:
-            self.parts.append(Units.batches([run], deleted, BATCHES_A_RUN))
-        else:
-            self.parts.append(Units.replications([run], deleted))
+        self.parts.append(Units.replications([run], deleted))
 
     def units(self) -> Units:
-        """What the intervals rest on: replications, or the batches of a single run."""
+        """What the intervals rest on: replications, or batches of time, summed over the runs there are."""
         if self.warm is None and self.done == 1:
             self.alone = True
-        self.find_warm_up()
-        return joined(self.parts)
+        warm = self.find_warm_up()
+        if not self.alone:
+            return joined(self.parts)
+        kept = self.runs[0].bins - warm.bins
+        return Units.batches(self.runs, warm.bins, min(BATCHES_A_RUN, kept))
 
     def estimate(self, confidence: float, method: Method) -> Estimate:
         """Intervals from what is there; two replications at least, or one long run."""

@@ -19,7 +19,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from crawltwin.model.checks import FloatArray
-from simulate.statistics import cell_edges
+from simulate.run_statistics import cell_edges
 from simulate.tables import IntArray
 from simulate.units import BATCHES, LEVELS, LOST, OBSOLETE, SERVED, Reading, Units
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Literal
 
 from crawltwin.model import InputError, Scenario
-from simulate.plan import Length, Plan, Start, Trace, make_plan, opening
+from simulate.plan import Length, Plan, Start, Trace, draw_opening, make_plan, opening
 from simulate.records import Records
-from simulate.statistics import RunStatistics
+from simulate.run_statistics import RunStatistics
 from simulate.streams import open_streams
 
 Engine = Literal["compiled", "simpy"]
@@ -26,7 +27,7 @@ class Job:
     length: Length
     seed: int
     engine: str = "compiled"
-    start: Start = Start()
+    start: Start = field(default_factory=Start)
     recording: bool = False
     trace: Trace | None = None
     recorded_robots: int | None = None
@@ -53,13 +54,21 @@ def check_engine(engine: str) -> str:
 
 def run_piece(piece: Piece) -> tuple[RunStatistics, Records | None]:
     """Run one replication; the same bits wherever it runs."""
-    job = piece.job
-    plan, streams = job.plan(), open_streams(job.seed, piece.replication)
-    level, rows = opening(job.scenario, plan, job.start, streams)
-    if job.engine == "simpy":
-        from simulate import engine_simpy
+    return next(run_several(piece.job, [piece.replication]))
 
-        return engine_simpy.run(plan, streams, level, rows, job.recording)
-    from simulate import engine_numba
 
-    return engine_numba.run(plan, streams, level, rows, job.recording)
+def run_several(job: Job, replications: Iterable[int]) -> Iterator[tuple[RunStatistics, Records | None]]:
+    """Run some replications of a job here, with its tables made once."""
+    plan = job.plan()
+    walkers = opening(job.scenario, plan)
+    for replication in replications:
+        streams = open_streams(job.seed, replication)
+        level, rows = draw_opening(walkers, job.start, streams)
+        if job.engine == "simpy":
+            from simulate import engine_simpy
+
+            yield engine_simpy.run(plan, streams, level, rows, job.recording)
+        else:
+            from simulate import engine_numba
+
+            yield engine_numba.run(plan, streams, level, rows, job.recording)

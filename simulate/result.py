@@ -183,7 +183,9 @@ class SimulationResult:
         return pd.DataFrame(rows).astype({"level": "Int64"})
 
     def __repr__(self) -> str:
-        lines = [f"{self.confidence:.0%} intervals from {self.diagnostics.count} {self.diagnostics.units}, seed {self.seed}"]
+        lines = [
+            f"{self.confidence:.0%} intervals from {self.diagnostics.count} {self.diagnostics.units}, seed {self.seed}"
+        ]
         for name in SCALAR_MEASURES:
             interval = self.measures.get(name)
             if interval is not None:
@@ -203,9 +205,7 @@ def rounded(interval: Interval) -> str:
     if not (math.isfinite(width) and width > 0):
         return f"{interval.value:.6g} [{interval.low:.6g}, {interval.high:.6g}]"
     digits = max(0, 1 - math.floor(math.log10(width)))
-    return " ".join(
-        [f"{interval.value:.{digits}f}", f"[{interval.low:.{digits}f},", f"{interval.high:.{digits}f}]"]
-    )
+    return " ".join([f"{interval.value:.{digits}f}", f"[{interval.low:.{digits}f},", f"{interval.high:.{digits}f}]"])
 
 
 @cache

@@ -26,7 +26,7 @@ from simulate.intervals import Estimate, Interval, Method, quantiles
 from simulate.plan import Length, Start, bins_for
 from simulate.replications import Job, Piece, check_engine, run_piece
 from simulate.result import Precision, SimulationResult, versions
-from simulate.statistics import RunStatistics
+from simulate.run_statistics import RunStatistics
 from simulate.streams import BIT_GENERATOR, check_seed
 from simulate.units import Reading
 
@@ -75,6 +75,7 @@ class Order:
     workers: int | None
     cluster: str | None
     store: Store | None
+    by_batches: bool = False
 
 
 def simulate(
@@ -162,7 +163,7 @@ def fulfil(order: Order, progress: Callable[[Progress], None] | None = None) -> 
     began = clock.monotonic()
     while True:
         collection, planned, interrupted = _collection(order), order.replications, False
-        collection.alone = order.replications == 1
+        collection.alone = order.by_batches or order.replications == 1
         status: Precision | None = None
         while True:
             try:
@@ -205,9 +206,7 @@ def _outcomes(order: Order, replications: Sequence[int]) -> Iterator[tuple[RunSt
     job = order.job
     content = (job.scenario, length.time, length.pages, length.bins, job.seed, job.engine, job.start.levels)
     keys = [key_of("replication", *content, versions(), piece.replication) for piece in pieces]
-    kept = work.run(
-        run_to_keep, pieces, workers=workers, cluster=order.cluster, store=order.store, keys=keys
-    )
+    kept = work.run(run_to_keep, pieces, workers=workers, cluster=order.cluster, store=order.store, keys=keys)
     return ((RunStatistics(**plain), None) for plain in kept)
 
 
@@ -231,9 +230,7 @@ def _status(order: Order, collection: Collection, found: Estimate, seconds: floa
     reached = factor <= 1 + 1e-9
     delivered = float(np.sum(collection.counts[0]))
     missing = 0.0 if reached else factor - 1
-    return Precision(
-        order.precision, reached, worst, widths[worst], missing * delivered, missing * seconds
-    )
+    return Precision(order.precision, reached, worst, widths[worst], missing * delivered, missing * seconds)
 
 
 def relative_half_width(interval: Interval | None) -> float:
@@ -313,9 +310,7 @@ def _result(
     )
 
 
-def _warnings(
-    order: Order, collection: Collection, measures: dict[str, Any], lags: Any
-) -> tuple[str, ...]:
+def _warnings(order: Order, collection: Collection, measures: dict[str, Any], lags: Any) -> tuple[str, ...]:
     found = []
     warm = collection.find_warm_up()
     if not warm.found and order.warmup is None:
@@ -333,7 +328,7 @@ def _warnings(
     return tuple(found)
 
 
-def _check(  # noqa: PLR0913 - the arguments of `simulate`, checked in one place
+def _check(
     scenario: Scenario, pages: Any, time: Any, replications: Any, seed: Any, engine: str, confidence: Any,
     precision: Any, measures: Sequence[str] | None, budget: Any, warmup: Any, start: Any, method: Any,
     quantiles: Sequence[float], records: bool, workers: Any, cluster: str | None, store: Store | None,
@@ -347,8 +342,10 @@ def _check(  # noqa: PLR0913 - the arguments of `simulate`, checked in one place
     with faults.under(""):
         work.check_workers(workers)
     few = 1 if precision is None else 2
-    count = REPLICATIONS if replications is None else checks.integer(
-        replications, "replications", faults, at_least=few, at_most=1_000_000
+    count = (
+        REPLICATIONS
+        if replications is None
+        else checks.integer(replications, "replications", faults, at_least=few, at_most=1_000_000)
     )
     checks.number(confidence, "confidence", faults, above=0)
     if isinstance(confidence, float) and confidence >= 1:

@@ -2,8 +2,8 @@
 
 All policies run the same replications of one seed, so they meet the same phases, coins, indexing and obsolescence
 times as far as their decisions allow, and the noise that they share cancels in the difference. The interval of a
-difference is Student's t on the differences of the replications' pseudo-values; with several policies it is widened (Bonferroni) so
-that all differences from the first policy hold together at the stated confidence.
+difference is Student's t on the differences of the replications' pseudo-values; with several policies it is widened
+(Bonferroni) so that all differences from the first policy hold together at the stated confidence.
 """
 
 from __future__ import annotations

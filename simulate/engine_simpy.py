@@ -344,6 +344,8 @@ class Crawler:
             self.calendar.cancel(alarm)
 
     def _cell(self, spent: float) -> int:
+        if spent <= 0:
+            return 0
         fraction, exponent = math.frexp(spent)
         inside = int((fraction - 0.5) * 2 * CELLS_AN_OCTAVE)
         return min(max(exponent * CELLS_AN_OCTAVE + inside - self.plan.lowest_cell, 0), CELLS - 1)

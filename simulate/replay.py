@@ -246,10 +246,21 @@ def replay_order(
         recorded_robots=known,
     )
     return Order(
-        job=job, replications=count or 1, fixed_length=True, confidence=confidence, precision=None, aims=SCALAR_MEASURES,
-        budget=np.inf, warmup=warmup, method="jackknife", quantiles=tuple(quantiles), workers=1, cluster=None, store=None,
+        job=job,
+        replications=count or 1,
+        fixed_length=True,
+        confidence=confidence,
+        precision=None,
+        aims=SCALAR_MEASURES,
+        budget=np.inf,
+        warmup=warmup,
+        method="jackknife",
+        quantiles=tuple(quantiles),
+        workers=1,
+        cluster=None,
+        store=None,
         by_batches=True,
-    )  # fmt: skip
+    )
 
 
 def _numbers(values: Any, name: str, faults: Faults) -> FloatArray | None:

@@ -24,11 +24,13 @@ def timeline_figure(events: pd.DataFrame, capacity: int, end: float, name: str =
     level, robots = events["level"].to_numpy(), events["robots"].to_numpy()
     lost, obsolete = events[events["event"] == "lost"], events[events["event"] == "obsolete"]
     numbers = sorted(set(robots.tolist()))
+    turns = np.concatenate([[0], np.flatnonzero(np.diff(robots)) + 1])
+    stretches = list(zip(times[turns], np.append(times[turns[1:]], end), robots[turns]))
 
     def paint(axes: Axes) -> None:
         top = max(capacity, int(level.max())) + 1.4
         for number in numbers:
-            held = [(t, after - t) for t, after, r in zip(times[:-1], times[1:], robots) if r == number]
+            held = [(begin, stop - begin) for begin, stop, r in stretches if r == number]
             axes.broken_barh(
                 held,
                 (0, top),

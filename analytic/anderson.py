@@ -28,12 +28,19 @@ class Anderson:
         m, how many differences are kept.
     bounds : sequence of int
         Where each level begins in the vector, and the vector's length.
+
+    Attributes
+    ----------
+    plain : ndarray or None
+        The last step before it was mixed.
+    contraction : float
+        See `mix`.
     """
 
     def __init__(self, depth: int, bounds: Sequence[int]) -> None:
         self.depth, self._bounds = depth, list(bounds)
         self._f: AnyArray | None = None
-        self._g: AnyArray | None = None
+        self.plain: AnyArray | None = None
         self._df: list[AnyArray] = []
         self._dg: list[AnyArray] = []
         self._gram: FloatArray = np.zeros((0, 0))
@@ -49,16 +56,16 @@ class Anderson:
         """
         f = x
         np.subtract(g, x, out=f)
-        if self._f is None or self._g is None:
-            self._f, self._g = f.copy(), g.copy()
+        if self._f is None or self.plain is None:
+            self._f, self.plain = f.copy(), g.copy()
             return
         if self._weights.size == 0:
             self._weights = self._level_weights(g)
         df, dg = self._room(f)
         np.subtract(f, self._f, out=df)
-        np.subtract(g, self._g, out=dg)
+        np.subtract(g, self.plain, out=dg)
         self._f[:] = f
-        self._g[:] = g
+        self.plain[:] = g
         self._df.append(df)
         self._dg.append(dg)
         m = len(self._df)
@@ -82,9 +89,10 @@ class Anderson:
 
     def forget(self) -> None:
         """Drop what was kept: the iteration begins anew."""
-        self._f = self._g = None
+        self._f = self.plain = None
         self._df, self._dg = [], []
         self._gram = self._mixed = np.zeros((0, 0))
+        self._weights = np.zeros(0)
 
     def _room(self, like: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Two vectors for the newest differences; the oldest give way."""

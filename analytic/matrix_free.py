@@ -47,8 +47,9 @@ FLOOR = 2e-13
 NEST_ABOVE, NEST_WINDOW, NEST_TOLERANCE = 500_000, 6, 1e-5
 """Chains with more states start from the solution, to this tolerance, of a window of that many pages."""
 
-MIX_BELOW = 0.3
-"""Relative change below which steps are mixed: before it the iteration is far from linear."""
+MIX_BELOW, PAUSE = 0.03, 6
+"""Steps are mixed when the relative change is below the first: before it the iteration is far from linear. When a
+mixture makes the change grow, so many plain sweeps follow."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def solve_matrix_free(
     chain: Chain,
     *,
     tolerance: float = 1e-11,
-    max_sweeps: int = 1000,
+    max_sweeps: int = 3000,
     window: int | None = None,
     start: Sequence[AnyArray] | None = None,
     mixing: int = 3,
@@ -142,11 +143,11 @@ def solve_matrix_free(
         start = _nested_start(chain, space)
     sweeper.begin(start)
     krylov = Anderson(mixing, sweeper.bounds) if mixing else None
-    change, rate = 1.0, 0.5
+    change, rate, resume = 1.0, 0.5, 0
     for sweeps in range(1, max_sweeps + 1):
         previous = change
         sweeper.correct()
-        mix = krylov is not None and previous < MIX_BELOW
+        mix = krylov is not None and previous < MIX_BELOW and sweeps >= resume
         before = sweeper.scaled_copy() if mix else None
         change, total = sweeper.sweep()
         if progress is not None:
@@ -172,9 +173,13 @@ def solve_matrix_free(
                 seconds=time.perf_counter() - began,
             )
         if krylov is not None and before is not None:
-            if change > 10 * previous:
+            if change > 2 * previous and krylov.plain is not None:
+                # The mixture went astray: back to the last plain step, and some more of them.
+                sweeper.vector[:] = krylov.plain
                 krylov.forget()
-            krylov.mix(before, sweeper.vector)
+                change, resume = previous, sweeps + PAUSE
+            else:
+                krylov.mix(before, sweeper.vector)
             sweeper.measure()
     raise ConvergenceError(
         f"the sweeps must reach a relative change of {tolerance:g} in {max_sweeps} sweeps; "

@@ -59,7 +59,7 @@ class BMAP(Value):
         faults = Faults()
         D = check_matrices(matrices, "D", faults)
         if D is not None:
-            check_generator(sum(D[1:], start=D[0]), "D", faults)
+            check_generator(sum(D[1:], start=D[0]), "D", faults, D[0])
             if not any((block > 0).any() for block in D[1:]):
                 faults.add("D", "D_1, D_2, ... must bring at least one page; got no positive rate in any of them")
         faults.raise_if_any()
@@ -278,9 +278,10 @@ def check_matrices(matrices: Any, place: str, faults: Faults) -> list[FloatArray
     return found
 
 
-def check_generator(total: FloatArray, place: str, faults: Faults) -> None:
+def check_generator(total: FloatArray, place: str, faults: Faults, D0: FloatArray) -> None:
     """Rows that sum to zero, and one communicating class."""
-    scale = np.abs(np.diag(total)) + np.abs(total).max(axis=1)
+    # Measured against the rates that were given: in their sum, jumps from a phase to itself have cancelled already.
+    scale = np.abs(np.diag(D0)) + np.abs(total).max(axis=1)
     sums = total.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums) > checks.ROW_SUM_TOLERANCE * scale)
     for row in wrong[:3]:

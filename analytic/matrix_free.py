@@ -53,6 +53,8 @@ class LevelSolution:
         Level 0: shape (1, 1, W); level i: shape (ordered strings, count vectors, W M), in the basis of `space`.
     space : WindowLevels
         What the axes mean.
+    clocks : ndarray, shape (top + 1, W M)
+        Conditional rate at which some waiting page becomes obsolete, by level and small state.
     states, sweeps : int
         Size of the chain, and sweeps done.
     residual : float
@@ -66,6 +68,7 @@ class LevelSolution:
     summary: Summary
     levels: tuple[AnyArray, ...]
     space: WindowLevels
+    clocks: FloatArray
     states: int
     sweeps: int
     residual: float
@@ -140,6 +143,7 @@ def solve_matrix_free(
                 summary,
                 tuple(sweeper.levels),
                 space,
+                sweeper.clocks,
                 sweeper.states,
                 sweeps,
                 2.0 * total,
@@ -193,7 +197,7 @@ class Sweeper:
                 self._empty = np.diag(stay.sum(axis=1) + out) - stay
         self.levels: list[AnyArray] = []
         self._scales: list[AnyArray] = []
-        self._clocks = np.zeros((top + 1, W * M))
+        self.clocks = np.zeros((top + 1, W * M))
         self._totals: list[FloatArray] = []
         self._flow = np.zeros(top + 1)
 
@@ -216,7 +220,7 @@ class Sweeper:
         """Level totals and conditional obsolescence rates of the iterate as it stands."""
         space = self.space
         self._totals = [self.levels[0][0, 0].real.copy()]
-        self._clocks[:] = 0.0
+        self.clocks[:] = 0.0
         for level in range(1, self.chain.top + 1):
             x, tables = self.levels[level], self._tables[level - 1]
             weights = tables.sums[tables.pairs][tables.classes]
@@ -233,11 +237,11 @@ class Sweeper:
         self._flow[level] = float(flow.sum())
         with np.errstate(divide="ignore", invalid="ignore"):
             clocks = np.where(total > 0, flow / total, 0.0)
-        self._clocks[level] = np.maximum(np.where(np.isfinite(clocks), clocks, 0.0), 0.0)
+        self.clocks[level] = np.maximum(np.where(np.isfinite(clocks), clocks, 0.0), 0.0)
 
     def correct(self) -> None:
         """Aggregation and disaggregation: make the (level, arrival, service) law exact for the present clocks."""
-        empty, busy = level_marginals(self.chain, self._clocks)
+        empty, busy = level_marginals(self.chain, self.clocks)
         wanted = [empty, *busy.reshape(self.chain.top, -1)]
         for level, (total, target) in enumerate(zip(self._totals, wanted, strict=True)):
             with np.errstate(divide="ignore", invalid="ignore"):

@@ -63,7 +63,9 @@ class Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"store must be a folder that can be written; got {str(folder)!r}: {error.strerror}") from None
+            raise InputError(
+                f"store must be a folder that can be written; got {str(folder)!r}: {error.strerror}"
+            ) from None
 
     def _path(self, key: str) -> Path:
         if not key or not key.isalnum():

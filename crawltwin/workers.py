@@ -129,10 +129,11 @@ def _in_processes(function: Callable[[Piece], Result], pieces: Sequence[Piece], 
 def _on_cluster(function: Callable[[Piece], Result], pieces: Sequence[Piece], address: str) -> Iterator[Result]:
     """A Dask cluster; its scheduler gives the pieces of a dead worker to the others."""
     client = connect(address)
+    futures: list[Any] = []
     try:
         from distributed import KilledWorker
 
-        futures = client.map(function, list(pieces), pure=False, retries=TRIES)
+        futures += client.map(function, list(pieces), pure=False, retries=TRIES)
         for index, future in enumerate(futures):
             try:
                 yield future.result()
@@ -150,13 +151,14 @@ def _on_cluster(function: Callable[[Piece], Result], pieces: Sequence[Piece], ad
 def connect(address: str) -> Any:
     """A client of a running Dask scheduler; a clear error where there is none."""
     try:
-        from distributed import Client
+        import distributed
     except ImportError:
         raise InputError(
             "a cluster needs dask.distributed, which is not installed. Install the extra: crawltwin[cluster]"
         ) from None
     try:
-        return Client(address, timeout=PATIENCE, set_as_default=False)
+        client: Any = distributed.Client
+        return client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         reason = str(error) or type(error).__name__
         raise InputError(

@@ -19,7 +19,7 @@ from numba import njit
 from crawltwin.model.checks import FloatArray
 from simulate.plan import ALL_OR_NOTHING, BINS_A_GROUP, LOST, OBSOLETE, PARTIAL, PRESENT, SERVED, Plan
 from simulate.records import Records, cut, grown, no_records
-from simulate.statistics import (
+from simulate.run_statistics import (
     BATCHES,
     COUNTS,
     DELIVERED,

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from simulate.calendar import ARRIVAL, END_OF_BIN, END_OF_SERVICE, OBSOLESCENCE, Alarm, Calendar
+from simulate.alarms import ARRIVAL, END_OF_BIN, END_OF_SERVICE, OBSOLESCENCE, Alarm, Calendar
 from simulate.plan import (
     ALL_OR_NOTHING,
     BINS_A_GROUP,
@@ -33,7 +33,7 @@ from simulate.plan import (
     Plan,
 )
 from simulate.records import Records
-from simulate.statistics import RunStatistics, empty_histograms, trimmed
+from simulate.run_statistics import RunStatistics, empty_histograms, trimmed
 from simulate.streams import Streams, one_by_one
 from simulate.tables import END, IntArray, PhaseWalk
 
@@ -126,9 +126,7 @@ class Crawler:
         self.jump = Choices(streams.arrival_jumps)
         self.coin = one_by_one(streams.coins.random)
         self.service = PhaseClock(plan.service, streams.service_times, streams.service_jumps)
-        self.obsolescence = PhaseClock(
-            plan.obsolescence, streams.obsolescence_times, streams.obsolescence_jumps
-        )
+        self.obsolescence = PhaseClock(plan.obsolescence, streams.obsolescence_times, streams.obsolescence_jumps)
         # The plan as lists: indexing a list is three times as fast as indexing an array.
         self.robots_at: list[int] = plan.robots.tolist()
         self.mode_at: list[int] = plan.mode.tolist()
@@ -346,6 +344,8 @@ class Crawler:
             self.calendar.cancel(alarm)
 
     def _cell(self, spent: float) -> int:
+        if spent <= 0:
+            return 0
         fraction, exponent = math.frexp(spent)
         inside = int((fraction - 0.5) * 2 * CELLS_AN_OCTAVE)
         return min(max(exponent * CELLS_AN_OCTAVE + inside - self.plan.lowest_cell, 0), CELLS - 1)

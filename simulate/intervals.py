@@ -19,7 +19,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from crawltwin.model.checks import FloatArray
-from simulate.statistics import cell_edges
+from simulate.run_statistics import cell_edges
 from simulate.tables import IntArray
 from simulate.units import BATCHES, LEVELS, LOST, OBSOLETE, SERVED, Reading, Units
 
@@ -110,6 +110,9 @@ def estimate(units: Units, reading: Reading, confidence: float, method: Method =
         centre = float(values.mean())
         errors[name] = error = float(values.std(ddof=1) / math.sqrt(units.count))
         measures[name] = student(centre, error, units.count, confidence)
+    if (reading.robots == reading.robots[0]).all():
+        robots = float(reading.robots[0])
+        measures["mean_active_robots"] = Interval(robots, robots, robots, confidence)
     if not reading.ages:
         measures["obsolescence_probability"] = Interval(0.0, 0.0, 0.0, confidence)
         measures["mean_sojourn_obsolete"] = None

@@ -115,9 +115,7 @@ class Length:
                 f"one of time and pages must be given; got time {self.time!r} and pages {self.pages!r}",
             )
         elif self.time is not None:
-            checks.number(
-                self.time, "time", faults, above=0, way_out="It is the simulated time of one replication."
-            )
+            checks.number(self.time, "time", faults, above=0, way_out="It is the simulated time of one replication.")
         elif bins is not None:
             checks.integer(
                 self.pages,
@@ -209,16 +207,17 @@ def make_plan(
     )
 
 
-def opening(scenario: Scenario, plan: Plan, start: Start, streams: Streams) -> tuple[int, IntArray]:
+def opening(scenario: Scenario, plan: Plan) -> tuple[tuple[IntArray, FloatArray], ...]:
+    """For each walker its rows and their probabilities at time 0; nothing for a trace."""
+    return () if plan.traced else arrival_tables(scenario.arrivals, int(plan.robots[0])).starts
+
+
+def draw_opening(
+    walkers: tuple[tuple[IntArray, FloatArray], ...], start: Start, streams: Streams
+) -> tuple[int, IntArray]:
     """The level and the walkers' rows at time 0; both engines begin with these draws."""
-    level = 0
-    if start.levels is not None:
-        level = _pick(start.levels, streams.start)
-    rows: list[int] = []
-    if not plan.traced:
-        tables = arrival_tables(scenario.arrivals, int(plan.robots[0]))
-        for own, probabilities in tables.starts:
-            rows.append(int(own[_pick(probabilities, streams.arrival_jumps)]))
+    level = 0 if start.levels is None else _pick(start.levels, streams.start)
+    rows = [int(own[_pick(probabilities, streams.arrival_jumps)]) for own, probabilities in walkers]
     return level, np.array(rows, np.int64)
 
 

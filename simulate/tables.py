@@ -168,9 +168,7 @@ def phase_walk(distribution: PhaseType | None) -> PhaseWalk:
     first = np.flatnonzero(distribution.initial > 0)
     initial = np.cumsum(distribution.initial[first])
     initial[-1] = 1.0
-    return PhaseWalk(
-        initial, first.astype(np.int64), _jumps(rows, [-S[i, i] for i in range(distribution.order)])
-    )
+    return PhaseWalk(initial, first.astype(np.int64), _jumps(rows, [-S[i, i] for i in range(distribution.order)]))
 
 
 def robots_by_level(scenario: Scenario, top_level: int) -> IntArray:

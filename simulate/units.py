@@ -17,12 +17,10 @@ import numpy as np
 from crawltwin.model import CostWeights, Scenario
 from crawltwin.model.checks import FloatArray
 from simulate.plan import BINS_A_GROUP
-from simulate.statistics import RunStatistics
+from simulate.run_statistics import RunStatistics
 from simulate.tables import IntArray, robots_by_level
 
-TIME, DELIVERED, BATCHES, LOST, OBSOLETE, SERVED, SERVED_SUM, SERVED_SQUARES, OBSOLETE_SUM, OBSOLETE_SQUARES = (
-    range(10)
-)
+TIME, DELIVERED, BATCHES, LOST, OBSOLETE, SERVED, SERVED_SUM, SERVED_SQUARES, OBSOLETE_SUM, OBSOLETE_SQUARES = range(10)
 LEVELS = 10
 """Columns of the sums; from `LEVELS` on the time at each level."""
 
@@ -48,7 +46,7 @@ class Reading:
         at_level = sums[..., LEVELS:]
         levels = np.arange(at_level.shape[-1])
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = {
+            found: dict[str, FloatArray] = {
                 "arrival_rate": sums[..., DELIVERED] / time,
                 "loss_probability": sums[..., LOST] / decided,
                 "obsolescence_probability": sums[..., OBSOLETE] / decided,
@@ -64,10 +62,7 @@ class Reading:
             weights = self.cost
             found["cost"] = (
                 found["arrival_rate"]
-                * (
-                    weights.loss * found["loss_probability"]
-                    + weights.obsolescence * found["obsolescence_probability"]
-                )
+                * (weights.loss * found["loss_probability"] + weights.obsolescence * found["obsolescence_probability"])
                 + weights.response * found["mean_sojourn_served"]
                 + weights.robots * found["mean_active_robots"]
                 + weights.starvation * found["starvation_probability"]
@@ -150,3 +145,10 @@ def _aligned(pieces: Sequence[tuple[IntArray, int]]) -> tuple[IntArray, int]:
     for index, (cells, cell) in enumerate(pieces):
         room[index, :, cell - first : cell - first + cells.shape[1]] = cells
     return room, first
+
+
+def joined(parts: Sequence[Units]) -> Units:
+    """The units of several parts, one after the other."""
+    sums = np.concatenate([part.sums for part in parts])
+    pieces = [(cells, part.first_cell) for part in parts for cells in part.histograms]
+    return Units(sums, *_aligned(pieces))

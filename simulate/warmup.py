@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import InputError
-from simulate.statistics import RunStatistics
+from simulate.run_statistics import RunStatistics
 from simulate.units import Reading, bin_sums
 
 WATCHED = ("mean_pages", "arrival_rate", "mean_active_robots", "success_probability")

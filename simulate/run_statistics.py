@@ -71,10 +71,7 @@ class RunStatistics:
     def check_little(self) -> float:
         """Little's law on the sample path: the area under the level less all sojourn times, relative."""
         area = float((self.time_at_level @ np.arange(self.time_at_level.shape[1])).sum())
-        spent = (
-            float(self.sojourns[:, SERVED_SUM].sum() + self.sojourns[:, OBSOLETE_SUM].sum())
-            + self.present_age
-        )
+        spent = float(self.sojourns[:, SERVED_SUM].sum() + self.sojourns[:, OBSOLETE_SUM].sum()) + self.present_age
         return (area - spent) / max(area, 1e-300)
 
 

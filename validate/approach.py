@@ -7,7 +7,9 @@ short runs, not from long ones; the margin is wider than that of the stationary 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,24 +17,24 @@ from analytic import transient
 from crawltwin import workers as pool
 from crawltwin.model import Scenario
 from crawltwin.model.checks import FloatArray
-from simulate.engine_numba import run as run_compiled
-from simulate.engine_simpy import run as run_simpy
-from simulate.plan import Length, opening
-from simulate.replications import Job
-from simulate.streams import open_streams
+from simulate.plan import Length
+from simulate.replications import Job, run_several
 from simulate.units import DELIVERED, LEVELS, LOST, OBSOLETE, SERVED, TIME, bin_sums
 from validate.comparison import ROUNDING
 from validate.estimates import jackknife
 from validate.plan import ValidationPlan
-from validate.verdict import Comparison
+from validate.verdict import Comparison, reach
 
-TIMES = 3
-"""Times at which the approach is looked at: a quarter and a half of the way, and the end."""
-BINS = 4
-RUNS = {"compiled": 2000, "simpy": 400}
-"""Runs from empty with each engine."""
+BINS = (1, 2, 4)
+"""The approach is looked at after a quarter and a half of the way, and at its end; in bins of a quarter."""
+PILOT_RUNS = {"compiled": 1000, "simpy": 100}
+"""Runs that set the number of runs, with each engine."""
+MOST_RUNS = {"compiled": 20_000, "simpy": 1000}
+"""Runs from empty at most."""
 RUNS_A_PIECE = 250
 """Runs handed to a worker at once."""
+SPARE = 1.1
+"""Factor on the pilot's standard errors, for their own error."""
 WIDER = 10.0
 """Margin of the approach, as a multiple of the stationary margin."""
 MEASURES = (
@@ -47,6 +49,14 @@ MEASURES = (
 """What is compared at each time."""
 
 
+@dataclass(frozen=True)
+class Approach:
+    """Both sides of the approach, and the pages that the simulated one rests on."""
+
+    comparisons: tuple[Comparison, ...] = ()
+    pages: int = 0
+
+
 def compare_approach(
     scenario: Scenario,
     plan: ValidationPlan,
@@ -54,46 +64,45 @@ def compare_approach(
     seed: int,
     workers: int | None = 1,
     cluster: str | None = None,
-) -> tuple[Comparison, ...]:
-    """Averages over [0, t] from empty at three times up to the settling time; nothing where the chain is too large.
+) -> Approach:
+    """Averages over [0, t] from empty at three times up to half the settling time; nothing for a chain too large.
 
-    Cost: some 100 microseconds a run and the transient solution, (fastest rate) (settling time) sparse products.
+    A pilot sets the number of runs, which then are fresh ones.
+
+    Cost: 0.6 milliseconds a run, and (fastest rate) (settling time) sparse products for the solved side.
     """
     if settled is None:
-        return ()
+        return Approach()
     horizon = settled / 2
-    times = [horizon / 4, horizon / 2, horizon]
+    times = [horizon * bins / BINS[-1] for bins in BINS]
     solved = transient(scenario, times)
-    count = RUNS[plan.engine]
-    job = Job(scenario, Length(time=horizon, bins=BINS), seed, plan.engine)
-    pieces = [(job, first, min(first + RUNS_A_PIECE, count)) for first in range(0, count, RUNS_A_PIECE)]
-    sums = np.concatenate(list(pool.run(run_many, pieces, workers=workers, cluster=cluster)))
+    job = Job(scenario, Length(time=horizon, bins=BINS[-1]), seed, plan.engine)
     robots = job.plan().robots.astype(np.float64)
-    found = []
-    for at, (bins, averaged) in enumerate(zip((1, 2, 4), solved.averaged, strict=True)):
-        values, errors = jackknife(sums[:, :bins].sum(axis=1), lambda rows: _read(rows, robots))
-        for name, value, error in zip(MEASURES, values, errors, strict=True):
-            truth = float(averaged[name])
-            margin = WIDER * plan.margin_of(name, truth)
-            found.append(
-                Comparison(
-                    name, f"t = {times[at]:.6g}", truth, float(value), float(error), count - 1, margin, ROUNDING * truth
-                )
-            )
-    return tuple(one for one in found if np.isfinite(one.simulated) and one.measure in plan.measures)
+
+    def compare_runs(first: int, last: int) -> Approach:
+        pieces = [(job, at, min(at + RUNS_A_PIECE, last)) for at in range(first, last, RUNS_A_PIECE)]
+        sums = np.concatenate(list(pool.run(run_many, pieces, workers=workers, cluster=cluster)))
+        found = []
+        for time, bins, averaged in zip(times, BINS, solved.averaged, strict=True):
+            values, errors = jackknife(sums[:, :bins].sum(axis=1), lambda rows: _read(rows, robots))
+            for name, value, error in zip(MEASURES, values, errors, strict=True):
+                truth = float(averaged[name])
+                margin = WIDER * plan.margin_of(name, truth)
+                part, own = f"t = {time:.6g}", ROUNDING * truth
+                if np.isfinite(value) and name in plan.measures:
+                    found.append(Comparison(name, part, truth, float(value), float(error), len(sums) - 1, margin, own))
+        return Approach(tuple(found), int(sums[:, :, DELIVERED].sum()))
+
+    pilot = PILOT_RUNS[plan.engine]
+    ratios = [one.error / one.margin for one in compare_runs(0, pilot).comparisons if one.margin > 0]
+    wanted = math.ceil(pilot * (SPARE * reach(plan.confidence, plan.power) * max(ratios, default=0.0)) ** 2)
+    return compare_runs(pilot, pilot + max(pilot, min(wanted, MOST_RUNS[plan.engine])))
 
 
 def run_many(piece: tuple[Job, int, int]) -> FloatArray:
     """The bins' sums of several short runs: (runs, bins, columns)."""
     job, first, last = piece
-    plan = job.plan()
-    rows = []
-    for replication in range(first, last):
-        streams = open_streams(job.seed, replication)
-        level, phases = opening(job.scenario, plan, job.start, streams)
-        engine = run_simpy if job.engine == "simpy" else run_compiled
-        rows.append(bin_sums(engine(plan, streams, level, phases)[0]))
-    return np.array(rows)
+    return np.array([bin_sums(run) for run, _ in run_several(job, range(first, last))])
 
 
 def _read(rows: FloatArray, robots: FloatArray) -> FloatArray:

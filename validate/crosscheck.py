@@ -17,6 +17,7 @@ import numpy as np
 from analytic import Solution, solve
 from crawltwin.model import MEASURES, InputError, Scenario
 from simulate.result import versions
+from validate.approach import Approach, compare_approach
 from validate.comparison import compare
 from validate.identities import Identity, engines_agree, simulated_identities, solved_identities
 from validate.length import (
@@ -148,7 +149,7 @@ class Evidence:
     solution: Solution
     sample: Sample
     comparisons: tuple[Comparison, ...]
-    approach: tuple[Comparison, ...]
+    approach: Approach
     identities: tuple[Identity, ...]
     length: PlannedLength
     seconds: float
@@ -210,8 +211,6 @@ def gather_evidence(
     progress: Progress | None = None,
 ) -> Evidence:
     """Both sides of one scenario, compared number by number."""
-    from validate.approach import compare_approach
-
     began = time.perf_counter()
     solution = solve(scenario)
     rate = float(solution.measures["arrival_rate"])
@@ -244,7 +243,7 @@ def gather_evidence(
         compare(solution, sample.estimates, plan),
         compare_approach(scenario, plan, settled, child_seed(plan.seed, scenario, APPROACH), workers, cluster)
         if approach
-        else (),
+        else Approach(),
         (*solved_identities(solution), *simulated_identities(sample), engines_agree(scenario, plan.seed)),
         planned,
         time.perf_counter() - began,
@@ -255,7 +254,9 @@ def judge_all(evidence: Sequence[Evidence], plan: ValidationPlan) -> tuple[Cross
     """Verdicts over all scenarios as one family, and over all their approaches as another."""
     results = []
     stationary = _by_scenario([one.comparisons for one in evidence], plan, [one.sample.pages for one in evidence])
-    approaches = _by_scenario([one.approach for one in evidence], plan, [0 for _ in evidence])
+    approaches = _by_scenario(
+        [one.approach.comparisons for one in evidence], plan, [one.approach.pages for one in evidence]
+    )
     for one, verdicts, approach in zip(evidence, stationary, approaches, strict=True):
         ratios = variance_ratios(one.length, one.comparisons, one.sample.estimates.pages)
         results.append(

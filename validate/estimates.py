@@ -23,7 +23,7 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from crawltwin.model.checks import FloatArray
-from simulate.statistics import cell_edges
+from simulate.run_statistics import cell_edges
 from simulate.units import DELIVERED, LEVELS, LOST, OBSOLETE, SERVED, TIME, Reading, Units
 
 SojournFate = Literal["served", "obsolete"]

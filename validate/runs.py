@@ -10,7 +10,7 @@ from crawltwin import workers
 from crawltwin.model import Scenario
 from simulate.plan import BINS_A_GROUP, Length
 from simulate.replications import Job, Piece, run_piece
-from simulate.statistics import DELIVERED, RunStatistics
+from simulate.run_statistics import DELIVERED, RunStatistics
 from simulate.units import Reading, Units, joined
 from validate.estimates import Estimates
 

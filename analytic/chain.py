@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from crawltwin.model import PhaseType, Scenario
 from crawltwin.model.bmap import BMAP
@@ -73,6 +74,15 @@ class LevelFlow:
         lost = ((outcome.size - outcome.admitted, outcome.rates) for outcome in self.outcomes)
         return np.asarray(sum(count * rates.sum(axis=1) for count, rates in lost))
 
+    @cached_property
+    def place_rates(self) -> tuple[FloatArray, ...]:
+        """For each place l = 1, 2, ... the rate, by phase, of batches whose l-th page enters."""
+        deepest = max((outcome.admitted for outcome in self.outcomes), default=0)
+        return tuple(
+            np.asarray(sum(o.rates.sum(axis=1) for o in self.outcomes if o.admitted >= place))
+            for place in range(1, deepest + 1)
+        )
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -109,7 +119,7 @@ class Chain:
             room = min(capacity - level, mode.max_batch)
             key = (robots, room)
             if key not in shared:
-                shared[key] = _flow(mode, room, scenario.admission)
+                shared[key] = level_flow(mode, room, scenario.admission)
             flows.append(shared[key])
         stale = scenario.obsolescence
         return cls(scenario, tuple(flows), scenario.service.lumped(), None if stale is None else stale.lumped())
@@ -118,6 +128,19 @@ class Chain:
     def top(self) -> int:
         """The highest level, number of pages."""
         return len(self.flows) - 1
+
+    @cached_property
+    def groups(self) -> tuple[tuple[LevelFlow, npt.NDArray[np.int64]], ...]:
+        """Each distinct flow with the levels that have it: a few, however large the capacity."""
+        found: dict[int, list[int]] = {}
+        for level, flow in enumerate(self.flows):
+            found.setdefault(id(flow), []).append(level)
+        return tuple((self.flows[levels[0]], np.array(levels)) for levels in found.values())
+
+    @property
+    def reach(self) -> int:
+        """How many levels up one batch can lead."""
+        return max((step for flow, _ in self.groups for step in flow.jumps), default=0)
 
     @property
     def arrival_phases(self) -> int:
@@ -159,12 +182,14 @@ class Chain:
         """Number of states of a level in the paper's chain: W M^{a_i} R^{b_i}."""
         if level == 0:
             return self.arrival_phases
-        return self.arrival_phases * self.service_phases * self.obsolescence_phases ** (level - 1)
+        return int(self.arrival_phases * self.service_phases * self.obsolescence_phases ** (level - 1))
 
     @cached_property
     def states(self) -> int:
         """Number of states of the paper's chain, all levels."""
-        return sum(self.level_states(level) for level in range(self.top + 1))
+        R, top = self.obsolescence_phases, self.top
+        waiting = top if R == 1 else (R**top - 1) // (R - 1)
+        return self.arrival_phases * (1 + self.service_phases * waiting)
 
 
 def admitted(size: int, room: int, admission: str) -> int:
@@ -178,10 +203,12 @@ def admitted(size: int, room: int, admission: str) -> int:
     return size
 
 
-def _flow(mode: BMAP, room: int, admission: str) -> LevelFlow:
+def level_flow(mode: BMAP, room: int, admission: str) -> LevelFlow:
+    """Arrivals of one mode at a level with `room` free places."""
     outcomes = tuple(
         Outcome(size, admitted(size, room, admission), rates)
-        for size, rates in enumerate(mode.D) if size > 0 and rates.any()
+        for size, rates in enumerate(mode.D)
+        if size > 0 and rates.any()
     )
     stay = mode.D[0].copy()
     jumps: dict[int, FloatArray] = {}

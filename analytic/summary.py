@@ -19,24 +19,27 @@ class Summary:
 
     Parameters
     ----------
-    marginals : tuple of ndarray
-        Level 0: probabilities of the arrival phases, shape (W,). Level i >= 1: joint with the service phase, (W, M).
-    obsolescence_flow : ndarray
+    empty : ndarray, shape (W,)
+        Probabilities of level 0 and each arrival phase.
+    busy : ndarray, shape (top, W, M)
+        `busy[i - 1]`: probabilities of level i, jointly with the arrival and service phases.
+    obsolescence_flow : ndarray, shape (top + 1,)
         For each level the rate of pages that become obsolete, p_i (I (x) I (x) Gamma_0^{(+)(i-1)}) e.
     """
 
-    marginals: tuple[FloatArray, ...]
+    empty: FloatArray
+    busy: FloatArray
     obsolescence_flow: FloatArray
 
     @property
     def level_distribution(self) -> FloatArray:
         """Probability of each number of pages."""
-        return np.array([float(part.sum()) for part in self.marginals])
+        return np.concatenate([[self.empty.sum()], self.busy.sum(axis=(1, 2))])
 
-    def arrival_phases(self, level: int) -> FloatArray:
-        """Joint probabilities of a level and the arrival phases."""
-        part = self.marginals[level]
-        return part if level == 0 else np.asarray(part.sum(axis=1))
+    @property
+    def arrival_phases(self) -> FloatArray:
+        """Joint probabilities of the levels and the arrival phases, shape (top + 1, W)."""
+        return np.vstack([self.empty[None, :], self.busy.sum(axis=2)])
 
 
 def basic_measures(chain: Chain, summary: Summary) -> dict[str, float]:
@@ -45,13 +48,10 @@ def basic_measures(chain: Chain, summary: Summary) -> dict[str, float]:
     The loss probability is a sum of losses over a sum of arrivals; the paper's (8), one minus a sum, loses every digit
     of a small probability.
     """
-    levels = summary.level_distribution
-    arrivals = losses = 0.0
-    for level, flow in enumerate(chain.flows):
-        phases = summary.arrival_phases(level)
-        arrivals += float(phases @ flow.page_rates)
-        losses += float(phases @ flow.loss_rates)
-    served = sum(float(part.sum(axis=0) @ chain.service.exit_rates) for part in summary.marginals[1:])
+    levels, phases = summary.level_distribution, summary.arrival_phases
+    arrivals = sum(float(phases[group].sum(axis=0) @ flow.page_rates) for flow, group in chain.groups)
+    losses = sum(float(phases[group].sum(axis=0) @ flow.loss_rates) for flow, group in chain.groups)
+    served = float(summary.busy.sum(axis=(0, 1)) @ chain.service.exit_rates)
     return {
         "arrival_rate": arrivals,
         "loss_probability": losses / arrivals,

@@ -6,8 +6,8 @@ the phase stays when the number of robots changes.
 1. `IndependentRobots`: robots 1..N are independent BMAPs in order of activation. With r active, robots r+1..N move on
    without delivering:
 
-   .. math:: \mathcal D_0^{(r)} = D_0^{(1)} \oplus \dots \oplus D_0^{(r)} \oplus D^{(r+1)}(1) \oplus \dots \oplus D^{(N)}(1),
-             \quad \mathcal D_k^{(r)} = D_k^{(1)} \oplus \dots \oplus D_k^{(r)} \oplus 0 \oplus \dots \oplus 0 .
+   .. math:: \mathcal D_0^{(r)} = D_0^{(1)} \oplus \dots \oplus D_0^{(r)} \oplus D^{(r+1)}(1) \oplus \dots \oplus
+   D^{(N)}(1), \quad \mathcal D_k^{(r)} = D_k^{(1)} \oplus \dots \oplus D_k^{(r)} \oplus 0 \oplus \dots \oplus 0 .
 
    The paper prints Kronecker products from robot r+1 on for :math:`\mathcal D_0`, which gives no generator.
 2. `ThinnedStream`: one BMAP, each batch kept with probability q_r.
@@ -18,6 +18,7 @@ the phase stays when the number of robots changes.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,8 +45,9 @@ class ControlledArrivals(Value):
         """The BMAP for each number of active robots, in rising order."""
         return MappingProxyType(dict(sorted(self._modes().items())))
 
+    @abstractmethod
     def _modes(self) -> dict[int, BMAP]:
-        raise TypeError(f"{type(self).__name__} does not say what its modes are")
+        """The BMAP for each number of active robots, in any order."""
 
     def mode(self, robots: int) -> BMAP:
         """The BMAP with `robots` active robots."""
@@ -96,7 +98,8 @@ class ModeMatrices(ControlledArrivals):
             checks.integer(robots, "robots", faults, at_least=1)
         if len(set(sizes.values())) > 1:
             faults.add(
-                "modes", f"all modes must have the same number of phases; got {sizes}",
+                "modes",
+                f"all modes must have the same number of phases; got {sizes}",
                 "The phase stays when the number of robots changes, so the phase space is shared.",
             )
         faults.raise_if_any()
@@ -155,7 +158,8 @@ class ThinnedStream(ControlledArrivals):
                 faults.add(f"keep[{j}]", f"keep must be in (0, 1]; got {q[j]:g}")
             if (np.diff(q) <= 0).any():
                 faults.add(
-                    "keep", f"keep must increase with the number of robots; got {checks.show(q)}",
+                    "keep",
+                    f"keep must increase with the number of robots; got {checks.show(q)}",
                     "Entry r - 1 is the probability that a batch is kept when r robots are active.",
                 )
         faults.raise_if_any()

@@ -83,7 +83,8 @@ class BMAP(Value):
         if sizes is not None:
             checks.probability_vector(sizes, "batch_sizes", faults)
         faults.raise_if_any()
-        assert value is not None and sizes is not None
+        assert value is not None
+        assert sizes is not None
         return cls([[[-value * float(sizes.sum())]], *[[[value * d]] for d in sizes]])
 
     @classmethod
@@ -148,7 +149,7 @@ class BMAP(Value):
 
     def interval_moment(self, k: int) -> float:
         """The k-th raw moment of the interval between batches."""
-        power = np.ones(self.phases)
+        power: FloatArray = np.ones(self.phases)
         for j in range(1, k + 1):
             power = j * np.linalg.solve(-self.D[0], power)
         return float(self.batch_phase_distribution @ power)
@@ -250,7 +251,8 @@ def check_matrices(matrices: Any, place: str, faults: Faults) -> list[FloatArray
     """Shapes and signs of D_0, D_1, ...; None when they cannot be used."""
     if not isinstance(matrices, Sequence | np.ndarray) or isinstance(matrices, str) or len(matrices) < 2:
         faults.add(
-            place, f"{place} must be a list of at least two matrices D_0, D_1; got {checks.show(matrices)}",
+            place,
+            f"{place} must be a list of at least two matrices D_0, D_1; got {checks.show(matrices)}",
             "D_0 holds the rates without a delivery, D_k those with a batch of k pages.",
         )
         return None
@@ -262,14 +264,16 @@ def check_matrices(matrices: Any, place: str, faults: Faults) -> list[FloatArray
     found = [first, *[block for block in rest if block is not None]]
     for row in np.flatnonzero(np.diag(first) >= 0)[:3]:
         faults.add(
-            f"{place}[0][{row}][{row}]", f"the diagonal of D_0 must be negative; got {first[row, row]:g}",
+            f"{place}[0][{row}][{row}]",
+            f"the diagonal of D_0 must be negative; got {first[row, row]:g}",
             "It is minus the total rate out of the phase. A lost minus sign?",
         )
     for k, block in enumerate(found):
         off = block - np.diag(np.diag(block)) if k == 0 else block
         for row, column in np.argwhere(off < 0)[:3]:
             faults.add(
-                f"{place}[{k}][{row}][{column}]", f"rates in D_{k} must be not negative; got {block[row, column]:g}",
+                f"{place}[{k}][{row}][{column}]",
+                f"rates in D_{k} must be not negative; got {block[row, column]:g}",
             )
     return found
 
@@ -287,7 +291,8 @@ def check_generator(total: FloatArray, place: str, faults: Faults) -> None:
         )
     if not wrong.size and not faults and not checks.is_irreducible(total):
         faults.add(
-            place, "the phases must all lead to one another; got a reducible generator D_0 + D_1 + ...",
+            place,
+            "the phases must all lead to one another; got a reducible generator D_0 + D_1 + ...",
             "Remove the phases that are left for good, or give each class its own scenario.",
         )
 

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from crawltwin.model.errors import Faults
 
-FloatArray = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.floating[Any]]
 
 ROW_SUM_TOLERANCE = 1e-8
 """How far a row may miss its sum, relative to its largest entry in absolute value."""
@@ -79,14 +79,22 @@ def square_matrix(value: Any, place: str, faults: Faults, size: int | None = Non
         faults.add(place, f"{place} must be square; got {array.shape[0]} rows and {array.shape[1]} columns")
         return None
     if size is not None and array.shape[0] != size:
-        faults.add(place, f"{place} must be {size} x {size} like its neighbours; got {array.shape[0]} x {array.shape[0]}")
+        faults.add(
+            place, f"{place} must be {size} x {size} like its neighbours; got {array.shape[0]} x {array.shape[0]}"
+        )
         return None
     return array
 
 
 def number(
-    value: Any, place: str, faults: Faults, *, above: float | None = None, at_least: float | None = None,
-    at_most: float | None = None, way_out: str = "",
+    value: Any,
+    place: str,
+    faults: Faults,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    way_out: str = "",
 ) -> float | None:
     """A finite number within bounds, or a recorded fault."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
@@ -110,7 +118,12 @@ def number(
 
 
 def integer(
-    value: Any, place: str, faults: Faults, *, at_least: int | None = None, at_most: int | None = None,
+    value: Any,
+    place: str,
+    faults: Faults,
+    *,
+    at_least: int | None = None,
+    at_most: int | None = None,
     way_out: str = "",
 ) -> int | None:
     """A whole number within bounds, or a recorded fault."""
@@ -134,7 +147,8 @@ def probability_vector(value: FloatArray, place: str, faults: Faults) -> None:
     total = float(value.sum())
     if abs(total - 1) > ROW_SUM_TOLERANCE:
         faults.add(
-            place, f"{place} must sum to 1; got the sum {total:.12g} of {show(value)}",
+            place,
+            f"{place} must sum to 1; got the sum {total:.12g} of {show(value)}",
             "Write more digits, or change one entry so that the sum is 1: nothing is rescaled in silence.",
         )
 

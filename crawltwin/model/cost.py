@@ -48,8 +48,14 @@ class CostWeights(Value):
         return tuple(getattr(self, field.name) for field in fields(self))
 
     def cost(
-        self, *, arrival_rate: float, loss_probability: float, obsolescence_probability: float,
-        mean_sojourn_served: float, mean_active_robots: float, starvation_probability: float,
+        self,
+        *,
+        arrival_rate: float,
+        loss_probability: float,
+        obsolescence_probability: float,
+        mean_sojourn_served: float,
+        mean_active_robots: float,
+        starvation_probability: float,
     ) -> float:
         """Equation (2)."""
         return (

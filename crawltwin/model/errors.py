@@ -57,9 +57,7 @@ class InputError(CrawltwinError, ValueError):
     """
 
     def __init__(self, faults: Iterable[Fault] | str) -> None:
-        self.faults: tuple[Fault, ...] = (
-            (Fault("", faults.rstrip(".")),) if isinstance(faults, str) else tuple(faults)
-        )
+        self.faults: tuple[Fault, ...] = (Fault("", faults.rstrip(".")),) if isinstance(faults, str) else tuple(faults)
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Fault, ...]]]:

@@ -25,7 +25,14 @@ _PAPER_COST = CostWeights(loss=5, obsolescence=10, response=2, robots=20, starva
 _PAPER_SERVICE = PhaseType([0.4, 0.6], [[-3, 1], [2, -3]])
 _PAPER_OBSOLESCENCE = PhaseType([0.3, 0.7], [[-0.6, 0.4], [0.1, -0.3]])
 _BATCH_SIZES = (
-    0.040445227, 0.18404232, 0.26405114, 0.5057307, 8.8163983e-4, 7.7143486e-4, 0.0018734847, 0.00220405,
+    0.040445227,
+    0.18404232,
+    0.26405114,
+    0.5057307,
+    8.8163983e-4,
+    7.7143486e-4,
+    0.0018734847,
+    0.00220405,
 )
 
 
@@ -41,20 +48,32 @@ class Example:
 def paper_arrivals() -> ModeMatrices:
     """Section 7: one to four robots, interpretation 4."""
     zero = [[0, 0], [0, 0]]
-    return ModeMatrices({
-        1: BMAP([[[-10, 2], [0, -0.5]], [[0.05, 3], [0.29, 0.005]], [[0.05, 4.9], [0.2, 0.005]]]),
-        2: BMAP([
-            [[-5.65, 1.1], [0, -0.85]], [[0.01, 2.5], [0.25, 0]], [[0.02, 0.5], [0.25, 0]], [[0.02, 1.5], [0.1, 0.25]],
-        ]),
-        3: BMAP([[[-2.48, 0.48], [0.48, -3.48]], [[1.5, 0], [0, 2.25]], [[0.5, 0], [0, 0.75]]]),
-        4: BMAP([[[-1.45, 0.45], [0.6, -2.6]], [[0.25, 0], [0, 0.5]], zero, zero, [[0.75, 0], [0, 1.5]]]),
-    })
+    return ModeMatrices(
+        {
+            1: BMAP([[[-10, 2], [0, -0.5]], [[0.05, 3], [0.29, 0.005]], [[0.05, 4.9], [0.2, 0.005]]]),
+            2: BMAP(
+                [
+                    [[-5.65, 1.1], [0, -0.85]],
+                    [[0.01, 2.5], [0.25, 0]],
+                    [[0.02, 0.5], [0.25, 0]],
+                    [[0.02, 1.5], [0.1, 0.25]],
+                ]
+            ),
+            3: BMAP([[[-2.48, 0.48], [0.48, -3.48]], [[1.5, 0], [0, 2.25]], [[0.5, 0], [0, 0.75]]]),
+            4: BMAP([[[-1.45, 0.45], [0.6, -2.6]], [[0.25, 0], [0, 0.5]], zero, zero, [[0.75, 0], [0, 1.5]]]),
+        }
+    )
 
 
 def _paper() -> Scenario:
     return Scenario(
-        title="the paper's first example: three robots, then one", capacity=5, arrivals=paper_arrivals(),
-        service=_PAPER_SERVICE, obsolescence=_PAPER_OBSOLESCENCE, policy=ThresholdPolicy([3, 1], [2]), cost=_PAPER_COST,
+        title="the paper's first example: three robots, then one",
+        capacity=5,
+        arrivals=paper_arrivals(),
+        service=_PAPER_SERVICE,
+        obsolescence=_PAPER_OBSOLESCENCE,
+        policy=ThresholdPolicy([3, 1], [2]),
+        cost=_PAPER_COST,
     )
 
 
@@ -71,8 +90,11 @@ def _measured() -> Scenario:
     # The printed D_0 is rounded to two digits and misses the row sums: here it follows from A.
     stream = [np.diag(-A.sum(axis=1) * sum(_BATCH_SIZES)), *[d * A for d in _BATCH_SIZES]]
     return Scenario(
-        title="the paper's measured crawler", capacity=20, arrivals=ScaledStream(BMAP(stream), 4),
-        service=families.hyperexponential([0.0057, 0.9943], [0.0014, 0.2409]), obsolescence=families.exponential(2000.0),
+        title="the paper's measured crawler",
+        capacity=20,
+        arrivals=ScaledStream(BMAP(stream), 4),
+        service=families.hyperexponential([0.0057, 0.9943], [0.0014, 0.2409]),
+        obsolescence=families.exponential(2000.0),
         policy=ThresholdPolicy([4, 1], [2]),
         cost=CostWeights(loss=200, obsolescence=250, response=3, robots=20, starvation=600),
     )
@@ -80,8 +102,12 @@ def _measured() -> Scenario:
 
 def _mm1k() -> Scenario:
     return Scenario(
-        title="M/M/1/K with impatient pages", capacity=5, arrivals=ModeMatrices({1: BMAP.poisson(0.8)}),
-        service=families.exponential(1.0), obsolescence=families.exponential(4.0), policy=ThresholdPolicy([1]),
+        title="M/M/1/K with impatient pages",
+        capacity=5,
+        arrivals=ModeMatrices({1: BMAP.poisson(0.8)}),
+        service=families.exponential(1.0),
+        obsolescence=families.exponential(4.0),
+        policy=ThresholdPolicy([1]),
         cost=_PAPER_COST,
     )
 
@@ -93,8 +119,12 @@ def _independent() -> Scenario:
         BMAP.poisson(0.6, [0.5, 0.5]),
     )
     return Scenario(
-        title="three independent robots, switched on one by one", capacity=8, arrivals=IndependentRobots(robots),
-        service=families.erlang(2, 0.4), obsolescence=families.exponential(5.0), policy=ThresholdPolicy([3, 2, 1], [2, 5]),
+        title="three independent robots, switched on one by one",
+        capacity=8,
+        arrivals=IndependentRobots(robots),
+        service=families.erlang(2, 0.4),
+        obsolescence=families.exponential(5.0),
+        policy=ThresholdPolicy([3, 2, 1], [2, 5]),
         cost=_PAPER_COST,
     )
 
@@ -102,15 +132,20 @@ def _independent() -> Scenario:
 def _thinned() -> Scenario:
     stream = BMAP([[[-6.0, 1.0], [0.5, -2.0]], [[2.0, 1.0], [0.5, 0.5]], [[1.5, 0.5], [0.25, 0.25]]])
     return Scenario(
-        title="one stream, thinned when fewer robots run", capacity=10, arrivals=ThinnedStream(stream, (0.25, 0.5, 0.75, 1.0)),
-        service=families.from_mean_and_scv(0.4, 2.0), obsolescence=families.exponential(4.0),
-        policy=ThresholdPolicy([4, 2, 1], [3, 6]), cost=_PAPER_COST,
+        title="one stream, thinned when fewer robots run",
+        capacity=10,
+        arrivals=ThinnedStream(stream, (0.25, 0.5, 0.75, 1.0)),
+        service=families.from_mean_and_scv(0.4, 2.0),
+        obsolescence=families.exponential(4.0),
+        policy=ThresholdPolicy([4, 2, 1], [3, 6]),
+        cost=_PAPER_COST,
     )
 
 
 def _marked() -> Scenario:
     return Scenario(
-        title="dependent robots: one marked stream", capacity=8,
+        title="dependent robots: one marked stream",
+        capacity=8,
         arrivals=MarkedStream(
             [[-4.0, 0.5], [0.3, -2.0]],
             [
@@ -119,7 +154,9 @@ def _marked() -> Scenario:
                 [[[0.5, 0.0], [0.0, 0.2]], [[0.2, 0.3], [0.2, 0.1]]],
             ],
         ),
-        service=families.exponential(0.5), obsolescence=families.exponential(6.0), policy=ThresholdPolicy([3, 1], [3]),
+        service=families.exponential(0.5),
+        obsolescence=families.exponential(6.0),
+        policy=ThresholdPolicy([3, 1], [3]),
         cost=_PAPER_COST,
     )
 
@@ -127,25 +164,33 @@ def _marked() -> Scenario:
 def _scaled() -> Scenario:
     stream = BMAP.from_map([[-0.5, 0.1], [0.2, -2.0]], [[0.35, 0.05], [0.1, 1.7]], [0.6, 0.3, 0.1])
     return Scenario(
-        title="equal robots: r robots bring r times the rates of one", capacity=12, arrivals=ScaledStream(stream, 4),
-        service=families.hyperexponential([0.8, 0.2], [4.0, 0.8]), obsolescence=families.erlang(2, 6.0),
-        policy=ThresholdPolicy([4, 1], [2]), cost=_PAPER_COST,
+        title="equal robots: r robots bring r times the rates of one",
+        capacity=12,
+        arrivals=ScaledStream(stream, 4),
+        service=families.hyperexponential([0.8, 0.2], [4.0, 0.8]),
+        obsolescence=families.erlang(2, 6.0),
+        policy=ThresholdPolicy([4, 1], [2]),
+        cost=_PAPER_COST,
     )
 
 
-EXAMPLES: Mapping[str, Example] = MappingProxyType({
-    example.name: example
-    for example in (
-        Example("paper", "the paper's first example (section 7), misprints corrected; interpretation 4", _paper),
-        Example("hyperexponential", "the same with obsolescence times of high variance (figure 4)", _hyperexponential),
-        Example("measured", "the paper's measured crawler: r robots bring r times the rates", _measured),
-        Example("mm1k", "M/M/1/K with impatient pages: every measure has a closed form", _mm1k),
-        Example("independent", "interpretation 1: independent robots, switched on one by one", _independent),
-        Example("thinned", "interpretation 2: one stream, thinned when fewer robots run", _thinned),
-        Example("marked", "interpretation 3: dependent robots, one marked stream", _marked),
-        Example("scaled", "r robots bring r times the rates of one; Erlang obsolescence", _scaled),
-    )
-})
+EXAMPLES: Mapping[str, Example] = MappingProxyType(
+    {
+        example.name: example
+        for example in (
+            Example("paper", "the paper's first example (section 7), misprints corrected; interpretation 4", _paper),
+            Example(
+                "hyperexponential", "the same with obsolescence times of high variance (figure 4)", _hyperexponential
+            ),
+            Example("measured", "the paper's measured crawler: r robots bring r times the rates", _measured),
+            Example("mm1k", "M/M/1/K with impatient pages: every measure has a closed form", _mm1k),
+            Example("independent", "interpretation 1: independent robots, switched on one by one", _independent),
+            Example("thinned", "interpretation 2: one stream, thinned when fewer robots run", _thinned),
+            Example("marked", "interpretation 3: dependent robots, one marked stream", _marked),
+            Example("scaled", "r robots bring r times the rates of one; Erlang obsolescence", _scaled),
+        )
+    }
+)
 
 
 def load(name: str) -> Scenario:

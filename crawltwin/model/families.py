@@ -29,7 +29,8 @@ def erlang(stages: int, mean: float) -> PhaseType:
     n = checks.integer(stages, "stages", faults, at_least=1)
     m = checks.number(mean, "mean", faults, above=0)
     faults.raise_if_any()
-    assert n is not None and m is not None
+    assert n is not None
+    assert m is not None
     rate = n / m
     return PhaseType(np.eye(1, n)[0], np.diag(np.full(n, -rate)) + np.diag(np.full(n - 1, rate), 1))
 
@@ -63,7 +64,8 @@ def hyper_erlang(weights: Sequence[float], stages: Sequence[int], rates: Sequenc
         for j in np.flatnonzero(r <= 0)[:3]:
             faults.add(f"rates[{j}]", f"rates must be greater than 0; got {r[j]:g}")
     faults.raise_if_any()
-    assert w is not None and r is not None
+    assert w is not None
+    assert r is not None
     counts = [count for count in n if count is not None]
     initial = np.concatenate([w[j] * np.eye(1, count)[0] for j, count in enumerate(counts)])
     order = sum(counts)
@@ -91,7 +93,8 @@ def coxian(rates: Sequence[float], go_on: Sequence[float]) -> PhaseType:
         for j in np.flatnonzero((q <= 0) | (q > 1))[:3]:
             faults.add(f"go_on[{j}]", f"go_on must be in (0, 1]; got {q[j]:g}")
     faults.raise_if_any()
-    assert r is not None and q is not None
+    assert r is not None
+    assert q is not None
     return PhaseType(np.eye(1, r.size)[0], np.diag(-r) + np.diag(r[:-1] * q, 1))
 
 
@@ -103,11 +106,15 @@ def from_mean_and_scv(mean: float, scv: float) -> PhaseType:
     faults = Faults()
     m = checks.number(mean, "mean", faults, above=0)
     c2 = checks.number(
-        scv, "scv", faults, at_least=1 / MAX_ORDER,
+        scv,
+        "scv",
+        faults,
+        at_least=1 / MAX_ORDER,
         way_out=f"A value below 1/{MAX_ORDER} would need more than {MAX_ORDER} phases.",
     )
     faults.raise_if_any()
-    assert m is not None and c2 is not None
+    assert m is not None
+    assert c2 is not None
     if abs(c2 - 1) < 1e-12:
         return erlang(1, m)
     if c2 > 1:
@@ -141,7 +148,8 @@ def from_three_moments(m1: float, m2: float, m3: float) -> PhaseType:
         faults.add("moments", f"m2 must be greater than m1^2 = {m1**2:g}; got {m2:g}", "No variance can be negative.")
     if third <= 1 and second > 1:
         faults.add(
-            "moments", f"m3 must be greater than m2^2/m1 = {m2**2 / m1:g}; got {m3:g}",
+            "moments",
+            f"m3 must be greater than m2^2/m1 = {m2**2 / m1:g}; got {m3:g}",
             "No positive variable has these three moments.",
         )
     faults.raise_if_any()

@@ -24,8 +24,8 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
             stream.write(data)
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(target)
     except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError):

@@ -28,17 +28,19 @@ class Measure:
 
 _ALL = (
     Measure("arrival_rate", "λ", "pages/time", "(9)", "rate", "pages delivered by the robots a unit of time"),
-    Measure("loss_probability", "P_loss", "1", "(8)", "ratio", "page lost because the buffer is full"),
-    Measure("obsolescence_probability", "P_obs", "1", "(14)", "ratio", "page obsolete before its indexing begins"),
-    Measure("success_probability", "P_success", "1", "(15)", "ratio", "page indexed"),
-    Measure("starvation_probability", "P_star", "1", "(5)", "time average", "indexer idle"),
+    Measure("loss_probability", "P_loss", "probability", "(8)", "ratio", "page lost because the buffer is full"),
+    Measure(
+        "obsolescence_probability", "P_obs", "probability", "(14)", "ratio", "page obsolete before its indexing begins"
+    ),
+    Measure("success_probability", "P_success", "probability", "(15)", "ratio", "page indexed"),
+    Measure("starvation_probability", "P_star", "probability", "(5)", "time average", "indexer idle"),
     Measure("mean_active_robots", "N_act", "robots", "(6)", "time average", "mean number of active robots"),
     Measure("mean_pages", "L", "pages", "", "time average", "mean number of pages in the system"),
     Measure("mean_sojourn", "V", "time", "(22)", "page average", "mean time in the system, lost pages counted as 0"),
     Measure("mean_sojourn_served", "V1", "time", "(23)", "page average", "mean time in the system of indexed pages"),
     Measure("mean_sojourn_obsolete", "V2", "time", "(24)", "page average", "mean time in the system of obsolete pages"),
     Measure("cost", "J", "cost", "(2)", "composite", "cost criterion"),
-    Measure("level_distribution", "p_i e", "1", "(4)", "time average", "probability of each number of pages"),
+    Measure("level_distribution", "p_i e", "probability", "(4)", "time average", "probability of each number of pages"),
 )
 
 MEASURES: Mapping[str, Measure] = MappingProxyType({measure.name: measure for measure in _ALL})

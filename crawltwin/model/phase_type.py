@@ -88,7 +88,7 @@ class PhaseType(Value):
         """The k-th raw moment, k >= 0: k! beta (-S)^-k e. Cost: k solves of the order's size."""
         if k < 0:
             raise InputError(f"k must be at least 0; got {k}")
-        power = np.ones(self.order)
+        power: FloatArray = np.ones(self.order)
         for _ in range(k):
             power = np.linalg.solve(-self.subgenerator, power)
         return math.factorial(k) * float(self.initial @ power)
@@ -143,8 +143,7 @@ class PhaseType(Value):
     def transform(self, u: complex) -> complex:
         """Laplace-Stieltjes transform E exp(-u X)."""
         identity = np.eye(self.order)
-        value = complex(self.initial @ np.linalg.solve(u * identity - self.subgenerator, self.exit_rates + 0j))
-        return value
+        return complex(self.initial @ np.linalg.solve(u * identity - self.subgenerator, self.exit_rates + 0j))
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Draw `size` independent values by walking the phases, all walks side by side."""
@@ -200,7 +199,8 @@ def _check_subgenerator(S: FloatArray, faults: Faults) -> None:
         )
     for row in np.flatnonzero(np.diag(S) >= 0)[:3]:
         faults.add(
-            f"subgenerator[{row}][{row}]", f"subgenerator diagonal must be negative; got {S[row, row]:g}",
+            f"subgenerator[{row}][{row}]",
+            f"subgenerator diagonal must be negative; got {S[row, row]:g}",
             "The diagonal is minus the total rate out of the phase.",
         )
     scale = np.abs(S).max(axis=1)
@@ -221,11 +221,13 @@ def _check_reachable(beta: FloatArray, S: FloatArray, faults: Faults) -> None:
         reached |= reached @ links
     for phase in np.flatnonzero(~can_exit)[:3]:
         faults.add(
-            f"subgenerator[{phase}]", f"every phase must lead to the end; got phase {phase}, which never does",
+            f"subgenerator[{phase}]",
+            f"every phase must lead to the end; got phase {phase}, which never does",
             "Give it, or a phase that it leads to, a row sum below 0.",
         )
     for phase in np.flatnonzero(~reached)[:3]:
         faults.add(
-            f"initial[{phase}]", f"every phase must be reachable; got phase {phase}, which no path leads to",
+            f"initial[{phase}]",
+            f"every phase must be reachable; got phase {phase}, which no path leads to",
             "Remove the phase: it changes nothing but the size of the chain.",
         )

@@ -7,6 +7,7 @@ policy may skip numbers. A `LevelPolicy` gives the number of robots level by lev
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,21 +18,21 @@ from crawltwin.model.errors import Faults, InputError
 from crawltwin.model.value import Value
 
 
-class Policy(Value):
+class Policy(Value, ABC):
     """What both kinds offer."""
 
+    @abstractmethod
     def robots_at(self, level: int) -> int:
         """Number of active robots with `level` pages in the system."""
-        raise TypeError(f"{type(self).__name__} does not say how many robots it runs")
 
     @property
+    @abstractmethod
     def robots_used(self) -> tuple[int, ...]:
         """The numbers of robots that the policy names."""
-        raise TypeError(f"{type(self).__name__} does not say which robots it names")
 
+    @abstractmethod
     def check_capacity(self, capacity: int, faults: Faults) -> None:
         """Record what does not go together with a capacity."""
-        raise TypeError(f"{type(self).__name__} does not check its capacity")
 
     def in_words(self, capacity: int) -> str:
         """The policy as one sentence."""
@@ -105,7 +106,8 @@ class ThresholdPolicy(Policy):
         for index, limit in enumerate(self.thresholds):
             if limit > capacity:
                 faults.add(
-                    f"thresholds[{index}]", f"thresholds must be at most the capacity {capacity}; got {limit}",
+                    f"thresholds[{index}]",
+                    f"thresholds must be at most the capacity {capacity}; got {limit}",
                     "A threshold at the capacity already means: never.",
                 )
 
@@ -146,7 +148,8 @@ class LevelPolicy(Policy):
         """The table has exactly one entry for each level 0..capacity."""
         if len(self.table) != capacity + 1:
             faults.add(
-                "table", f"table must have {capacity + 1} entries, one for each level 0..{capacity}; got {len(self.table)}",
+                "table",
+                f"table must have {capacity + 1} entries, one for each level 0..{capacity}; got {len(self.table)}",
             )
 
 

@@ -55,7 +55,11 @@ class Scenario(Value):
     def __post_init__(self) -> None:
         faults = Faults()
         capacity = checks.integer(
-            self.capacity, "capacity", faults, at_least=1, way_out="It counts the page being indexed.",
+            self.capacity,
+            "capacity",
+            faults,
+            at_least=1,
+            way_out="It counts the page being indexed.",
         )
         if self.admission not in ADMISSIONS:
             faults.add("admission", f"admission must be one of {', '.join(ADMISSIONS)}; got {self.admission!r}")
@@ -69,8 +73,8 @@ class Scenario(Value):
             for robots in self.policy.robots_used:
                 if robots not in known:
                     inner.add(
-                        "robots", f"policy may use the robots that the arrivals know, {', '.join(map(str, known))}; "
-                        f"got {robots}",
+                        "robots",
+                        f"policy may use the robots that the arrivals know, {', '.join(map(str, known))}; got {robots}",
                     )
             with faults.under("policy"):
                 inner.raise_if_any()
@@ -78,8 +82,15 @@ class Scenario(Value):
 
     def _content(self) -> tuple[Any, ...]:
         return (
-            self.title, self.capacity, self.admission, self.arrivals.kind, self.arrivals, self.service,
-            self.obsolescence, self.policy, self.cost,
+            self.title,
+            self.capacity,
+            self.admission,
+            self.arrivals.kind,
+            self.arrivals,
+            self.service,
+            self.obsolescence,
+            self.policy,
+            self.cost,
         )
 
     def replace(self, **changes: Any) -> Scenario:

@@ -9,11 +9,9 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-import tomli_w
 
 from crawltwin.model import arrivals as kinds
 from crawltwin.model import checks, families
@@ -64,7 +62,9 @@ def read(path: str | Path) -> Scenario:
     except IsADirectoryError:
         raise InputError(f"the scenario must be a file; got the directory {str(path)!r}") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"the scenario file must be UTF-8 text; got other bytes in {str(path)!r} ({error.reason})") from None
+        raise InputError(
+            f"the scenario file must be UTF-8 text; got other bytes in {str(path)!r} ({error.reason})"
+        ) from None
     except OSError as error:
         raise InputError(f"the scenario file must be readable; got {error.strerror} for {str(path)!r}") from None
     return loads(text, json_text=path.suffix.lower() == ".json", name=str(path))
@@ -89,7 +89,9 @@ def from_mapping(data: Mapping[str, Any]) -> Scenario:
     faults = Faults()
     _known_keys(data, _TOP, "", faults)
     parts: dict[str, Any] = {"title": data.get("title", ""), "admission": data.get("admission", "partial")}
-    parts["capacity"] = _needed(data, "capacity", faults, "capacity = 5 holds five pages, the one being indexed included.")
+    parts["capacity"] = _needed(
+        data, "capacity", faults, "capacity = 5 holds five pages, the one being indexed included."
+    )
     for key, reader, need in (
         ("arrivals", _arrivals, "Add [arrivals] with its kind: " + ", ".join(_KIND_KEYS) + "."),
         ("service", _phase_type, 'For example service = {family = "exponential", mean = 2.0}.'),
@@ -134,7 +136,25 @@ def dumps(scenario: Scenario, *, json_text: bool = False) -> str:
     data = to_mapping(scenario)
     if json_text:
         return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-    return tomli_w.dumps(data, multiline_strings=False)
+    return "\n".join(_toml(data)).lstrip("\n") + "\n"
+
+
+def _toml(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Lines of TOML, every matrix on one line so that people can read and edit it."""
+    for key, value in data.items():
+        if not _is_table(value):
+            # JSON's strings, numbers and lists are TOML's too, but for the delete character.
+            yield f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from ("", f"[{prefix}{key}]", *_toml(value, f"{prefix}{key}."))
+        elif _is_table(value):
+            for row in value:
+                yield from ("", f"[[{prefix}{key}]]", *_toml(row, f"{prefix}{key}."))
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, list) and bool(value) and isinstance(value[0], Mapping))
 
 
 def write(scenario: Scenario, path: str | Path) -> None:
@@ -174,9 +194,8 @@ def _arrivals(data: Mapping[str, Any]) -> ControlledArrivals:
     _known_keys(data, ("kind", *keys), "", faults)
     values = [_needed(data, key, faults, f"The kind {kind!r} has the keys {', '.join(keys)}.") for key in keys]
     faults.raise_if_any()
-    return {"modes": _modes, "independent": _independent, "thinned": _thinned, "marked": _marked, "scaled": _scaled}[
-        str(kind)
-    ](*values)
+    make = _KIND_READERS[str(kind)]
+    return make(*values)
 
 
 def _modes(rows: Any) -> ControlledArrivals:
@@ -243,7 +262,9 @@ def _phase_type(data: Mapping[str, Any]) -> PhaseType:
         name = data["family"]
         if name not in _FAMILIES:
             known = ", ".join(_FAMILIES)
-            raise InputError([Fault("family", f"family must be one of {known}; got {name!r}", _nearest(name, _FAMILIES))])
+            raise InputError(
+                [Fault("family", f"family must be one of {known}; got {name!r}", _nearest(name, _FAMILIES))]
+            )
         make, needed, optional = _FAMILIES[name]
         _known_keys(data, ("family", *needed, *optional), "", faults)
         given = {key: _needed(data, key, faults, f"{name} has the keys {', '.join(needed)}.") for key in needed}
@@ -292,13 +313,27 @@ def _check_alone(parts: Mapping[str, Any], faults: Faults) -> None:
                 inner.raise_if_any()
     if parts["admission"] not in ("partial", "all-or-nothing", "overflow"):
         faults.add(
-            "admission", f"admission must be one of partial, all-or-nothing, overflow; got {parts['admission']!r}",
+            "admission",
+            f"admission must be one of partial, all-or-nothing, overflow; got {parts['admission']!r}",
         )
+
+
+_KIND_READERS: dict[str, Callable[..., ControlledArrivals]] = {
+    "modes": _modes,
+    "independent": _independent,
+    "thinned": _thinned,
+    "marked": _marked,
+    "scaled": _scaled,
+}
 
 
 def _rows(rows: Any, place: str, keys: tuple[str, ...], faults: Faults) -> list[tuple[str, Mapping[str, Any]]]:
     if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
-        faults.add(place, f"{place} must be a non-empty list of tables; got {checks.show(rows)}", f"Write [[arrivals.{place}]].")
+        faults.add(
+            place,
+            f"{place} must be a non-empty list of tables; got {checks.show(rows)}",
+            f"Write [[arrivals.{place}]].",
+        )
         return []
     for index, row in enumerate(rows):
         _known_keys(row, keys, f"{place}[{index}]", faults)

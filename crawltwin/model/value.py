@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -11,15 +12,16 @@ from typing import Any
 import numpy as np
 
 
-class Value:
+class Value(ABC):
     """Base of the model's values: subclasses say in `_content` what they consist of.
 
     Equality, hashing and `content_hash` follow from that content alone, so two scenarios read from different files are
     the same object when their numbers are the same bits.
     """
 
+    @abstractmethod
     def _content(self) -> tuple[Any, ...]:
-        raise TypeError(f"{type(self).__name__} does not say what it consists of")
+        """Everything that makes two values equal."""
 
     @cached_property
     def content_hash(self) -> str:
@@ -29,9 +31,9 @@ class Value:
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other) or not isinstance(other, Value):
-            return NotImplemented
-        return self.content_hash == other.content_hash
+        if isinstance(other, Value) and type(self) is type(other):
+            return self.content_hash == other.content_hash
+        return NotImplemented
 
     def __hash__(self) -> int:
         return int(self.content_hash[:16], 16)

@@ -1,0 +1,5 @@
+"""`python -m crawltwin`."""
+
+from crawltwin.cli.main import run
+
+run()

@@ -1,0 +1,124 @@
+"""`crawltwin solve`: every measure of the paper, exact."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from crawltwin.cli import arguments
+from crawltwin.cli.output import console, number, print_json, save, table, to_json
+from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+EPILOG = """examples:
+  crawltwin solve paper.toml
+  crawltwin solve paper.toml --policy 4,1@1 --json
+  crawltwin solve paper.toml --quantiles 0.5,0.95,0.99 --levels
+  crawltwin solve paper.toml --at 1,10,100        from an empty system: how far along is it then?
+
+Times are in the scenario's own unit: if rates are per second, times are seconds.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    from analytic import METHODS
+
+    arguments.add_scenario(parser)
+    arguments.add_policy(parser)
+    parser.add_argument(
+        "--method", choices=METHODS, default="auto", help="how to solve (default: auto, which says why)"
+    )
+    parser.add_argument("--levels", action="store_true", help="show the probability of each number of pages")
+    parser.add_argument(
+        "--quantiles", metavar="P,...", help="quantiles of the time in the system, for example 0.5,0.95"
+    )
+    parser.add_argument("--at", metavar="T,...", help="measures at these times, started empty, and the settling time")
+    arguments.add_output(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Solve and show."""
+    from analytic import settling_time, solve, transient
+
+    scenario = arguments.read_scenario(options)
+    levels = arguments.numbers(options.quantiles, "--quantiles", float) if options.quantiles else []
+    times = arguments.numbers(options.at, "--at", float) if options.at else []
+    solution = solve(scenario, method=options.method)
+    answer = solution.to_json()
+    if levels:
+        answer["quantiles"] = [
+            {"p": p, **{fate: solution.sojourn.quantile(p, fate) for fate in ("served", "obsolete", "all")}}
+            for p in levels
+        ]
+    if times:
+        answer["transient"] = transient(scenario, times).to_json()
+        answer["settling_time"] = settling_time(scenario)
+    if options.out:
+        save(options.out, to_json(answer))
+    if options.json:
+        print_json(answer)
+    else:
+        _show(scenario, answer, options.levels)
+    return 0
+
+
+def _show(scenario: Scenario, answer: dict[str, Any], levels: bool) -> None:
+    screen = console()
+    screen.print(scenario.title or "scenario", style="bold", markup=False)
+    screen.print("Policy: " + scenario.policy_in_force.in_words(scenario.capacity), markup=False)
+    screen.print(_measures(answer["measures"]))
+    if levels:
+        screen.print(_levels(answer["measures"]["level_distribution"]))
+    if "quantiles" in answer:
+        screen.print(_quantiles(answer["quantiles"]))
+    if "transient" in answer:
+        screen.print(_transient(answer["transient"]))
+        screen.print(f"Within 1% of equilibrium from time {number(answer['settling_time'], 4)} on.", markup=False)
+    solver = answer["solver"]
+    screen.print(
+        f"Solved by {solver['method']} ({solver['why']}): {solver['states']:,} states, "
+        f"residual {solver['residual']:.1e}, error estimate {solver['error_estimate']:.1e}, {solver['seconds']:.2f} s",
+        style="dim",
+        markup=False,
+    )
+    for note in answer["notes"]:
+        screen.print(f"Note: {note}.", style="dim", markup=False)
+
+
+def _measures(measures: dict[str, Any]) -> Table:
+    rows = [
+        (MEASURES[name].words, MEASURES[name].symbol, number(measures[name]), MEASURES[name].unit)
+        for name in SCALAR_MEASURES
+        if name in measures
+    ]
+    return table("", (("measure", "left"), ("symbol", "left"), ("value", "right"), ("unit", "left")), rows)
+
+
+def _levels(masses: list[float]) -> Table:
+    peak = max(masses)
+    rows = [(str(level), number(mass), "█" * round(40 * mass / peak)) for level, mass in enumerate(masses)]
+    return table("number of pages", (("pages", "right"), ("probability", "right"), ("", "left")), rows)
+
+
+def _quantiles(found: list[dict[str, Any]]) -> Table:
+    rows = [(f"{row['p']:g}", number(row["served"]), number(row["obsolete"]), number(row["all"])) for row in found]
+    columns = (("quantile", "right"), ("served", "right"), ("obsolete", "right"), ("all, lost as 0", "right"))
+    return table("time in the system", columns, rows)
+
+
+def _transient(found: list[dict[str, Any]]) -> Table:
+    rows = [
+        (
+            number(row["time"]),
+            number(row["measures"]["mean_pages"]),
+            number(row["measures"]["starvation_probability"]),
+            number(row["measures"]["loss_probability"]),
+            number(row["distance"], 3),
+        )
+        for row in found
+    ]
+    headings = ("time", "mean pages", "indexer idle", "page lost", "distance to equilibrium")
+    return table("from an empty system", [(heading, "right") for heading in headings], rows)

@@ -1,13 +1,14 @@
 r"""Pages that came together: batches by a gap limit, with the clock's resolution known.
 
-Below the clock's step nothing can be told apart, so pages of one tick need a judgement. Counts :math:`N_t` of successive
-ticks give the local dispersion :math:`\phi = E(N_t - N_{t+1})^2 / (2 E N_t)`: 1 for single pages at a rate that changes
-slowly, whatever the rate, and :math:`E B^2/E B` for batches of size B. Where ties are many and :math:`\phi` is not well
-above 1, they are the clock's doing: the pages are spread evenly over their tick. Otherwise pages of one tick are a batch.
+Below the clock's step nothing can be told apart, so pages of one tick need a judgement. Counts :math:`N_t` of
+successive ticks give the local dispersion :math:`\phi = E(N_t - N_{t+1})^2 / (2 E N_t)`: 1 for single pages at a
+rate that changes slowly, whatever the rate, and :math:`E B^2/E B` for batches of size B. Where ties are many and
+:math:`\phi` is not well above 1, they are the clock's doing: the pages are spread evenly over their tick. Otherwise
+pages of one tick are a batch.
 
-Above it, a limit is found where the density of the logarithm of the gaps has a deep valley between short gaps and long
-ones that are at least `RATIO` times longer; the short ones must come in short runs, or they are a busy regime and no
-batches.
+Above it, a limit is found where the density of the logarithm of the gaps has a deep valley between short gaps and
+long ones that are at least `RATIO` times longer; the short ones must come in short runs, or they are a busy regime
+and no batches.
 """
 
 from __future__ import annotations
@@ -110,12 +111,17 @@ def _separates(gaps: Float, limit: float) -> bool:
         return False
     if np.median(gaps[~short]) < RATIO * np.median(gaps[short]):
         return False
-    ends = np.count_nonzero(short[:-1] & ~short[1:])
-    return np.count_nonzero(short) / max(ends, 1) <= LONGEST_RUN
+    ends = int(np.count_nonzero(short[:-1] & ~short[1:]))
+    return int(np.count_nonzero(short)) / max(ends, 1) <= LONGEST_RUN
 
 
 def find_batches(
-    seconds: Float, cleaning: Cleaning, resolution: float, *, limit: float | None = None, from_gaps: bool = False,
+    seconds: Float,
+    cleaning: Cleaning,
+    resolution: float,
+    *,
+    limit: float | None = None,
+    from_gaps: bool = False,
     seed: int = 0,
 ) -> Batches:
     """Gather the pages of the used stretches into batches.
@@ -177,15 +183,14 @@ def _gathered(parts: list[Float], limit: float, rule: str, phi: float) -> Batche
         first.append(first[-1] + counts.size - 1)
     joined = np.concatenate(gaps) if gaps else np.zeros(0)
     segments = Segments(
-        joined, np.concatenate(sizes) if sizes else np.zeros(0, np.int64),
+        joined,
+        np.concatenate(sizes) if sizes else np.zeros(0, np.int64),
         np.unique(np.array([f for f in first[:-1] if f < joined.size] or [0])),
     )
     return Batches(rule, limit, phi, segments, np.concatenate(every) if every else np.zeros(0, np.int64), cut)
 
 
-def sensitivity(
-    seconds: Float, cleaning: Cleaning, chosen: Batches, resolution: float
-) -> list[dict[str, float]]:
+def sensitivity(seconds: Float, cleaning: Cleaning, chosen: Batches, resolution: float) -> list[dict[str, float]]:
     """What the trace's numbers would be with other limits: a quarter to four times the chosen one.
 
     Where the chosen limit is zero, the clock's step and its multiples are shown instead.
@@ -200,8 +205,14 @@ def sensitivity(
             continue
         centred = gaps - gaps.mean()
         lag1 = float(centred[:-1] @ centred[1:] / (centred @ centred)) if gaps.var() > 0 else math.nan
-        rows.append({
-            "limit": base * factor, "batches": float(other.sizes.size), "mean_batch": float(other.sizes.mean()),
-            "mean_gap": float(gaps.mean()), "scv": scv(gaps), "lag1": lag1,
-        })
+        rows.append(
+            {
+                "limit": base * factor,
+                "batches": float(other.sizes.size),
+                "mean_batch": float(other.sizes.mean()),
+                "mean_gap": float(gaps.mean()),
+                "scv": scv(gaps),
+                "lag1": lag1,
+            }
+        )
     return rows

@@ -1,10 +1,10 @@
 """Pauses found and cut: what is left are stretches in which the crawler ran.
 
-Three rules. *Given*: a limit in seconds. *Quantile*: every gap above a quantile. *Auto*, from the gaps themselves: the
-largest hundredth of the gaps fixes a power-law tail by the median of its log excesses (which a few pauses cannot move),
-and a gap that such a tail would show once in e^5 traces of this length is a pause; and where the sorted gaps jump by a
-factor of 20 or more above their median, everything beyond the jump is one. A lawful heavy tail passes, a stopped crawl
-does not.
+Three rules. *Given*: a limit in seconds. *Quantile*: every gap above a quantile. *Auto*, from the gaps themselves:
+the largest hundredth of the gaps fixes a power-law tail by the median of its log excesses (which a few pauses
+cannot move), and a gap that such a tail would show once in e^5 traces of this length is a pause; and where the
+sorted gaps jump by a factor of 20 or more above their median, everything beyond the jump is one. A lawful heavy
+tail passes, a stopped crawl does not.
 """
 
 from __future__ import annotations
@@ -85,7 +85,11 @@ def auto_limit(gaps: Float) -> float:
 
 
 def clean(
-    seconds: Float, *, pause: float | None = None, pause_quantile: float | None = None, stretch: str | int = "all",
+    seconds: Float,
+    *,
+    pause: float | None = None,
+    pause_quantile: float | None = None,
+    stretch: str | int = "all",
 ) -> Cleaning:
     """Cut the pauses out of a trace of times.
 
@@ -98,7 +102,8 @@ def clean(
     pause_quantile : float, optional
         Gaps above this quantile are pauses.
     stretch : {"all", "longest"} or int
-        Which stretches are used: all that have `MIN_PAGES` pages, the one with most pages, or that of a number (from 1).
+        Which stretches are used: all that have `MIN_PAGES` pages, the one with most pages, or that of a number
+        (from 1).
 
     Raises
     ------
@@ -114,11 +119,18 @@ def clean(
     used = _used(pages, stretch)
     stretches = tuple(
         Stretch(int(a), int(b), float(seconds[a]), float(seconds[b - 1]), bool(u))
-        for a, b, u in zip(first, last, used) if b > a
+        for a, b, u in zip(first, last, used)
+        if b > a
     )
     inside = np.concatenate([gaps[s.first : s.last - 1] for s in stretches if s.used] or [np.zeros(0)])
     return Cleaning(
-        rule, limit, int(cuts.size), float(gaps[cuts].sum()), stretches, scv(gaps), scv(inside),
+        rule,
+        limit,
+        int(cuts.size),
+        float(gaps[cuts].sum()),
+        stretches,
+        scv(gaps),
+        scv(inside),
         float(gaps.max()) if gaps.size else math.nan,
     )
 
@@ -139,13 +151,18 @@ def _limit(gaps: Float, pause: float | None, quantile: float | None) -> tuple[st
 
 def _used(pages: npt.NDArray[np.intp], stretch: str | int) -> npt.NDArray[np.bool_]:
     if stretch == "longest":
-        return np.arange(pages.size) == int(np.argmax(pages))
+        return np.asarray(np.arange(pages.size) == int(np.argmax(pages)))
     if stretch == "all":
         enough = pages >= MIN_PAGES
-        return enough if enough.any() else np.arange(pages.size) == int(np.argmax(pages))
+        return np.asarray(enough if enough.any() else np.arange(pages.size) == int(np.argmax(pages)))
     number = int(stretch) if str(stretch).isdigit() else 0
     if not 1 <= number <= pages.size:
-        raise InputError([Fault(
-            "stretch", f"stretch must be all, longest or a number from 1 to {pages.size}; got {stretch!r}",
-        )])
-    return np.arange(pages.size) == number - 1
+        raise InputError(
+            [
+                Fault(
+                    "stretch",
+                    f"stretch must be all, longest or a number from 1 to {pages.size}; got {stretch!r}",
+                )
+            ]
+        )
+    return np.asarray(np.arange(pages.size) == number - 1)

@@ -2,8 +2,8 @@ r"""Compiled passes over a trace for a hidden Markov chain whose state i emits a
 
 The state chain has transition matrix P from one gap to the next. Gap x in state i has log density
 :math:`r_i \log \lambda_i - \log\Gamma(r_i) + (r_i - 1)\log x - \lambda_i x`, and a batch of b pages at its end has
-probability :math:`q_i(b)`. A trace may be several stretches; each starts from the vector `start`. Every step is scaled
-by its largest density and by the sum of the forward vector, so that no gap, however far out, can underflow.
+probability :math:`q_i(b)`. A trace may be several stretches; each starts from the vector `start`. Every step is
+scaled by its largest density and by the sum of the forward vector, so that no gap, however far out, can underflow.
 Cost: n M^2 multiplications and n M exponentials a pass, about 60 ns a gap for three states.
 """
 
@@ -31,8 +31,17 @@ def _densities(gap: float, log_gap: float, constant: Float, shape: Float, rate: 
 
 @njit(cache=True, nogil=True)
 def forward(
-    gaps: Float, log_gaps: Float, batch: Int, first: Int, start: Float, P: Float, constant: Float, shape: Float,
-    rate: Float, q: Float, predicted: Float,
+    gaps: Float,
+    log_gaps: Float,
+    batch: Int,
+    first: Int,
+    start: Float,
+    P: Float,
+    constant: Float,
+    shape: Float,
+    rate: Float,
+    q: Float,
+    predicted: Float,
 ) -> Float:
     """Log-likelihood of each gap given all before it; `predicted` (n x M, or 0 x 0) takes the state's law before it."""
     n, M = gaps.size, shape.size
@@ -67,8 +76,16 @@ def forward(
 
 @njit(cache=True, nogil=True)
 def expectations(
-    gaps: Float, log_gaps: Float, batch: Int, first: Int, start: Float, P: Float, constant: Float, shape: Float,
-    rate: Float, q: Float,
+    gaps: Float,
+    log_gaps: Float,
+    batch: Int,
+    first: Int,
+    start: Float,
+    P: Float,
+    constant: Float,
+    shape: Float,
+    rate: Float,
+    q: Float,
 ) -> tuple[float, Float, Float, Float, Float, Float, Float]:
     """One E step (Baum-Welch): log-likelihood and expected sufficient statistics.
 

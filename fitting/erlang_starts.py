@@ -1,11 +1,11 @@
-"""Where the EM for Erlang branches may begin: gaps put into classes by their own size or by that of their neighbours."""
+"""Where the EM for Erlang branches may begin: gaps in classes by their own size or by that of their neighbours."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from fitting.erlang_map import ErlangMap
-from fitting.segments import Float, Segments
+from fitting.erlang_map import MAX_STAGES, ErlangMap
+from fitting.segments import Float, Int, Segments
 
 WINDOWS = (1, 7, 51)
 """Gaps over which the size is averaged (in logarithms) before it is classed: from independent gaps to slow regimes."""
@@ -24,44 +24,44 @@ def _averaged(data: Segments, window: int) -> Float:
     return result
 
 
-def _by_quantile(score: Float, classes: int) -> Float:
+def _by_quantile(score: Float, classes: int) -> Int:
     borders = np.quantile(score, np.arange(1, classes) / classes)
-    return np.searchsorted(borders, score, side="right").astype(np.float64)
+    return np.searchsorted(borders, score, side="right").astype(np.int64)
 
 
-def _by_clusters(score: Float, classes: int) -> Float:
+def _by_clusters(score: Float, classes: int) -> Int:
     """Lloyd's iterations in one dimension: classes of alike size rather than of alike number."""
     centres = np.quantile(score, (np.arange(classes) + 0.5) / classes)
-    label = np.zeros(score.size)
+    label = np.zeros(score.size, dtype=np.int64)
     for _ in range(15):
-        label = np.searchsorted((centres[1:] + centres[:-1]) / 2, score, side="right")
+        label = np.searchsorted((centres[1:] + centres[:-1]) / 2, score, side="right").astype(np.int64)
         for i in range(classes):
             if np.any(label == i):
                 centres[i] = score[label == i].mean()
         centres.sort()
-    return label.astype(np.float64)
+    return label
 
 
-def starts(data: Segments, branches: int, q: Float) -> list[ErlangMap]:
+def starts(data: Segments, branches: int, q: Float, max_stages: int = MAX_STAGES) -> list[ErlangMap]:
     """Starting points for `branches` branches, the same for the same data. Cost: a few passes."""
     if branches == 1:
         return [ErlangMap(np.ones(1), np.array([1 / data.gaps.mean()]), np.ones((1, 1)), q)]
     found = []
     for window in WINDOWS:
         score = _averaged(data, window)
-        for classed in (_by_quantile, _by_clusters):
-            found.append(_from_labels(data, classed(score, branches).astype(np.int64), branches, q))
+        found += [
+            _from_labels(data, classed(score, branches), branches, q, max_stages)
+            for classed in (_by_quantile, _by_clusters)
+        ]
     return found
 
 
-def _from_labels(
-    data: Segments, label: np.ndarray[tuple[int], np.dtype[np.int64]], branches: int, q: Float
-) -> ErlangMap:
+def _from_labels(data: Segments, label: Int, branches: int, q: Float, max_stages: int) -> ErlangMap:
     shape, rate = np.ones(branches), np.ones(branches)
     for i in range(branches):
         own = data.gaps[label == i] if np.any(label == i) else data.gaps
         mean, variance = own.mean(), own.var()
-        shape[i] = np.clip(mean**2 / variance if variance > 0 else 20.0, 0.5, 20.0)
+        shape[i] = np.clip(mean**2 / variance if variance > 0 else max_stages, 0.5, max_stages)
         rate[i] = shape[i] / mean
     moves = np.zeros((branches, branches))
     np.add.at(moves, (label[:-1], label[1:]), 1.0)

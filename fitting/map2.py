@@ -1,17 +1,17 @@
-r"""MAPs of order two from moments and correlations, with a verdict on what is possible (Diamond and Alfa; DESIGN facts).
+r"""MAPs of order two from moments and correlations, with a verdict on what is possible.
 
 The gaps of every MAP of order two have :math:`\rho_k = \gamma^k (c^2-1)/(2c^2)`: three moments and the decay
-:math:`\gamma` are the whole model. With the rates :math:`\lambda_1 \le \lambda_2` that the three moments fix, every such
-process has one of two canonical forms (Bodrog, Heindl, Horváth and Telek, A Markovian canonical form of second-order
-matrix-exponential processes, Eur. J. Oper. Res. 190, 2008)
+:math:`\gamma` are the whole model. With the rates :math:`\lambda_1 \le \lambda_2` that the three moments fix, every
+such process has one of two canonical forms (Bodrog, Heindl, Horváth and Telek, A Markovian canonical form of
+second-order matrix-exponential processes, Eur. J. Oper. Res. 190, 2008)
 
 .. math::
    D_0 = \begin{pmatrix} -\lambda_1 & (1-a)\lambda_1 \\ 0 & -\lambda_2\end{pmatrix}, \qquad
    D_1^{+} = \begin{pmatrix} a\lambda_1 & 0 \\ (1-b)\lambda_2 & b\lambda_2\end{pmatrix}\ (\gamma = ab), \qquad
    D_1^{-} = \begin{pmatrix} 0 & a\lambda_1 \\ b\lambda_2 & (1-b)\lambda_2\end{pmatrix}\ (\gamma = -ab),
 
-with a, b in [0, 1]. The mean adds one linear equation, so a and b solve a quadratic: the model is feasible exactly when a
-root lies in the square. Outside, the verdict names the bound that is broken and the nearest model inside.
+with a, b in [0, 1]. The mean adds one linear equation, so a and b solve a quadratic: the model is feasible exactly
+when a root lies in the square. Outside, the verdict names the bound that is broken and the nearest model inside.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -71,8 +72,8 @@ class Map2:
 def third_moment_bounds(mean: float, scv: float) -> tuple[float, float]:
     """Third moments that a phase type of order two can have with this mean and squared coefficient of variation.
 
-    For scv > 1 the lower bound is open and there is no upper one; at scv = 1 only the exponential's 6 m^3 is possible (with
-    this order more would need scv > 1).
+    For scv > 1 the lower bound is open and there is no upper one; at scv = 1 only the exponential's 6 m^3 is
+    possible (with this order more would need scv > 1).
     """
     m3 = mean**3
     if scv >= 1:
@@ -80,6 +81,7 @@ def third_moment_bounds(mean: float, scv: float) -> tuple[float, float]:
     return 3 * m3 * (3 * scv - 1 + math.sqrt(2) * (1 - scv) ** 1.5), 6 * m3 * scv
 
 
+@lru_cache(maxsize=256)
 def lag1_bounds(scv: float) -> tuple[float, float]:
     """Lag-1 correlations that any MAP of order two with this scv can have, the third moment free.
 
@@ -91,9 +93,9 @@ def lag1_bounds(scv: float) -> tuple[float, float]:
         return 0.0, 0.0
     low, high = third_moment_bounds(1.0, scv)
     if scv > 1:
-        thirds = low * (1 + np.geomspace(1e-6, 1e4, 200))
+        thirds = low * (1 + np.geomspace(1e-6, 1e4, 60))
     else:
-        thirds = np.linspace(low, high, 201)[1:-1]
+        thirds = np.linspace(low, high, 61)[1:-1]
     reached = [half * g for m3 in thirds for g in decay_bounds(1.0, scv, float(m3))]
     return min(reached), max(reached) if scv < 1 else half
 
@@ -166,7 +168,8 @@ def decay_bounds(mean: float, scv: float, third: float) -> tuple[float, float]:
     ends = []
     for sign in (-1.0, 1.0):
         good, bad = 0.0, 1.0
-        if sign > 0 and _canonical(mean, rates, 1 - 1e-12) is not None:
+        # Judged well away from 1, where a and b within their tolerance of 1 would pass for feasible.
+        if sign > 0 and _canonical(mean, rates, 1 - 1e-6) is not None:
             ends.append(1.0)
             continue
         for _ in range(60):
@@ -232,16 +235,23 @@ def from_moments(mean: float, scv: float, decay: float, third: float | None = No
     gamma = min(max(decay, low), high if high < 1 else 1 - _EDGE)
     if gamma != decay:
         broken.append(
-            f"the decay of the correlations must be in [{low:.6g}, {high:.6g}{')' if high >= 1 else ']'} with these three "
+            f"the decay of the correlations must be in [{low:.6g}, "
+            f"{high:.6g}{')' if high >= 1 else ']'} with these three "
             f"moments; got {decay:.6g}"
         )
     rates = _rates(mean, c2, m3)
     pair = None if rates is None else _canonical(mean, rates, gamma)
     if rates is None or pair is None:
-        raise InputError([Fault("moments", f"no order-two process was found near mean {mean:g}, scv {c2:g}, m3 {m3:g}")])
+        raise InputError(
+            [Fault("moments", f"no order-two process was found near mean {mean:g}, scv {c2:g}, m3 {m3:g}")]
+        )
     D0, D1 = _matrices(rates, pair, gamma)
     nearest = {
-        "mean": mean, "scv": c2, "third_moment": m3, "decay": gamma, "lag1": gamma * (c2 - 1) / (2 * c2),
+        "mean": mean,
+        "scv": c2,
+        "third_moment": m3,
+        "decay": gamma,
+        "lag1": gamma * (c2 - 1) / (2 * c2),
     }
     return Map2(D0, D1, Verdict(not broken, tuple(broken), wanted, nearest))
 
@@ -258,7 +268,8 @@ def _third(mean: float, scv: float, third: float | None, broken: list[str]) -> f
         bound = f"above {low:.6g}" if high == math.inf else f"in [{low:.6g}, {high:.6g}]"
         broken.append(f"the third moment must be {bound} at c2 = {scv:.6g}; got {chosen:.6g}")
         # Just inside, where the two rates are still apart by more than rounding.
-        chosen = min(max(chosen, low * (1 + 1e-6) if scv > 1 else low), high)
+        width = low if high == math.inf else high - low
+        chosen = min(max(chosen, low + 1e-6 * width), high if high == math.inf else high - 1e-6 * width)
     return chosen
 
 
@@ -267,7 +278,9 @@ def _matrices(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     (x, y), (a, b) = rates, pair
     D0 = np.array([[-x, (1 - a) * x], [0.0, -y]])
-    D1 = np.array([[a * x, 0.0], [(1 - b) * y, b * y]]) if gamma >= 0 else np.array([[0.0, a * x], [b * y, (1 - b) * y]])
+    D1 = (
+        np.array([[a * x, 0.0], [(1 - b) * y, b * y]]) if gamma >= 0 else np.array([[0.0, a * x], [b * y, (1 - b) * y]])
+    )
     if y - x > 1e-9 * y and gamma >= 0:
         # Where the gaps are hyperexponential, the diagonal form of the paper says more to people.
         diagonal = _diagonal_form(D0, D1)

@@ -1,8 +1,8 @@
 r"""EM for a MAP of small order (general, or with zeros that stay zero) and for MMPPs.
 
-E step: expected time in each phase, hidden jumps and arrivals between phases, by `fitting.map_kernels`. M step: each rate
-is expected jumps over expected time. A rate that starts at zero stays there, so a diagonal :math:`D_1` makes the fit an
-MMPP and an upper bidiagonal :math:`D_0` keeps an acyclic process acyclic.
+E step: expected time in each phase, hidden jumps and arrivals between phases, by `fitting.map_kernels`. M step:
+each rate is expected jumps over expected time. A rate that starts at zero stays there, so a diagonal :math:`D_1`
+makes the fit an MMPP and an upper bidiagonal :math:`D_0` keeps an acyclic process acyclic.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from fitting import map_kernels as kernels
 from fitting.segments import Float, Segments
 
 _FALL = 1e-9
+FASTEST = 300.0
+"""Largest rate, in jumps a mean gap, that EM follows: a phase as fast as that is an instant, and uniformisation pays
+for every jump."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class GeneralMap:
         if self.order == 1:
             return np.ones(1)
         jump = np.linalg.solve(-self.D0, self.D1)
-        return stationary(np.maximum(jump, 0.0) + 1e-300)
+        return np.asarray(stationary(np.maximum(jump, 0.0) + 1e-300), dtype=np.float64)
 
     @property
     def parameters(self) -> int:
@@ -56,6 +59,10 @@ class GeneralMap:
     def log_likelihood(self, data: Segments) -> float:
         """Total log-likelihood of the gaps."""
         return float(self.scores(data).sum())
+
+    def slowed(self, factor: float) -> GeneralMap:
+        """The process with every gap `factor` times as long."""
+        return GeneralMap(self.D0 / factor, self.D1 / factor)
 
     def bmap(self) -> BMAP:
         """As a BMAP of single pages."""
@@ -74,13 +81,16 @@ class MapRun:
 def run_em(model: GeneralMap, data: Segments, *, steps: int = 200, tolerance: float = 1e-6) -> MapRun:
     """EM from `model` until a step gains less than `tolerance` nats a gap, or for `steps` steps.
 
-    Cost a step: about q x n^2 operations a gap, q the largest rate.
+    A run in which a rate goes beyond all bounds (`FASTEST`) stops there and counts as not converged. Cost a step:
+    about q x n^2 operations a gap, q the largest rate.
 
     Raises
     ------
     ConvergenceError
         When the likelihood fell, which EM cannot do.
     """
+    mean = float(data.gaps.mean())
+    model = _slowed(model, FASTEST / 10 / mean)
     start = model.start
     history: list[float] = []
     converged = False
@@ -100,8 +110,17 @@ def run_em(model: GeneralMap, data: Segments, *, steps: int = 200, tolerance: fl
                 converged = True
                 break
         history.append(likelihood)
-        model, start = _better(model, time, jumps, arrivals), begin / begin.sum()
+        better = _better(model, time, jumps, arrivals)
+        if -float(np.diag(better.D0).min()) * mean > FASTEST:
+            break
+        model, start = better, begin / begin.sum()
     return MapRun(model, tuple(history), converged)
+
+
+def _slowed(model: GeneralMap, fastest: float) -> GeneralMap:
+    """The model with no phase left faster than `fastest`: rows above it are scaled down."""
+    factor = np.minimum(1.0, fastest / np.maximum(-np.diag(model.D0), 1e-300))[:, None]
+    return model if (factor == 1).all() else GeneralMap(model.D0 * factor, model.D1 * factor)
 
 
 def _better(model: GeneralMap, time: Float, jumps: Float, arrivals: Float) -> GeneralMap:
@@ -110,7 +129,7 @@ def _better(model: GeneralMap, time: Float, jumps: Float, arrivals: Float) -> Ge
     D1 = np.maximum(arrivals, 0.0) / spent
     # A rate below anything that could be seen in the trace is zero, or it would only slow the chain's solution.
     floor = 1e-12 * (D0.sum(axis=1) + D1.sum(axis=1))[:, None]
-    D0, D1 = np.where(D0 > floor, D0, 0.0), np.where(D1 > floor, D1, 0.0)
+    D0, D1 = np.where(floor < D0, D0, 0.0), np.where(floor < D1, D1, 0.0)
     D0 -= np.diag(D0.sum(axis=1) + D1.sum(axis=1))
     return GeneralMap(D0, D1)
 

@@ -1,8 +1,8 @@
 r"""Compiled passes over a trace for any MAP of small order, by uniformisation.
 
 With :math:`q \ge \max |D_0(i,i)|`, :math:`\Pi = I + D_0/q` is a substochastic matrix and
-:math:`e^{D_0 x} = \sum_k \mathrm{Poisson}(k; qx)\,\Pi^k`: sums of non-negative terms only, so Erlang-like and defective
-:math:`D_0` are as safe as any other. The expected time in and jumps between phases within a gap are
+:math:`e^{D_0 x} = \sum_k \mathrm{Poisson}(k; qx)\,\Pi^k`: sums of non-negative terms only, so Erlang-like and
+defective :math:`D_0` are as safe as any other. The expected time in and jumps between phases within a gap are
 
 .. math:: \int_0^x (a e^{D_0 s})_i (e^{D_0(x-s)} v)_j ds = \frac1q \sum_l (a\Pi^l)_i \sum_{k \ge l}
           \mathrm{Poisson}(k+1; qx) (\Pi^{k-l} v)_j ,

@@ -17,9 +17,9 @@ def expectations(
 ) -> tuple[float, Float, Float, Float, Float]:
     """Log-likelihood; expected starts, time, jumps and exits by phase.
 
-    Of a censored value only the part up to it is counted: what happens later is filled in by the M step's rates, which
-    are the same for both (the expected rest of a censored life has the rates of the current model, so leaving it out of
-    numerator and denominator alike keeps the fixed point).
+    Of a censored value only the part up to it is counted: what happens later is filled in by the M step's rates,
+    which are the same for both (the expected rest of a censored life has the rates of the current model, so leaving
+    it out of numerator and denominator alike keeps the fixed point).
     """
     n, order = values.size, beta.size
     q = 0.0

@@ -55,7 +55,9 @@ class Samples:
                 faults.add(f"{name}[{row}]", f"{name} must be {rule}; got {getattr(self, name)[row]}")
 
     @classmethod
-    def of(cls, values: npt.ArrayLike, weights: npt.ArrayLike | None = None, censored: npt.ArrayLike | None = None) -> Samples:
+    def of(
+        cls, values: npt.ArrayLike, weights: npt.ArrayLike | None = None, censored: npt.ArrayLike | None = None
+    ) -> Samples:
         """Exact durations, some of them only known to be longer than their value where `censored` is true."""
         low = np.asarray(values, dtype=np.float64)
         high = low if censored is None else np.where(np.asarray(censored, dtype=bool), np.inf, low)
@@ -64,7 +66,7 @@ class Samples:
     @property
     def exact(self) -> npt.NDArray[np.bool_]:
         """Which durations are known exactly."""
-        return self.low == self.high
+        return np.asarray(self.low == self.high)
 
     @property
     def right_censored(self) -> npt.NDArray[np.bool_]:
@@ -82,13 +84,13 @@ class Samples:
         return float(np.average(self.low[own] ** k, weights=self.weight[own]))
 
     def typical(self) -> float:
-        """A duration of the right size for scaling: censored ones at their lower, others at half of their upper border."""
+        """A duration of the right size for scaling: censored ones at their lower border, others at half the upper."""
         value = np.where(self.exact, self.low, np.where(self.right_censored, self.low, self.high / 2))
         mean = float(np.average(value, weights=self.weight))
         return mean if mean > 0 else 1.0
 
     def compressed(self, points: int = 4000) -> Samples:
-        """Exact durations gathered into `points` weighted groups of nearly equal logarithm; others stay as they are.
+        """Exact durations gathered into `points` weighted groups of nearly equal logarithm; the others as they are.
 
         The sum of each group's durations is kept exactly, so the mean does not move.
         """
@@ -102,6 +104,7 @@ class Samples:
         used = weight > 0
         value = total[used] / weight[used]
         return Samples(
-            np.concatenate([value, self.low[~own]]), np.concatenate([value, self.high[~own]]),
+            np.concatenate([value, self.low[~own]]),
+            np.concatenate([value, self.high[~own]]),
             np.concatenate([weight[used], self.weight[~own]]),
         )

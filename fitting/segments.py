@@ -40,18 +40,27 @@ class Segments:
         bad = ~(np.isfinite(self.gaps) & (self.gaps > 0))
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            raise InputError([Fault(
-                f"gaps[{row}]", f"gaps must be positive and finite; got {self.gaps[row]}",
-                "Gaps of zero belong to one batch: choose a batch limit that is not negative.",
-            )])
+            raise InputError(
+                [
+                    Fault(
+                        f"gaps[{row}]",
+                        f"gaps must be positive and finite; got {self.gaps[row]}",
+                        "Gaps of zero belong to one batch: choose a batch limit that is not negative.",
+                    )
+                ]
+            )
         if self.sizes.size != self.gaps.size or (self.sizes.size and self.sizes.min() < 1):
-            raise InputError([Fault("sizes", "sizes must give a batch of at least 1 page for every gap; got other ones")])
+            raise InputError(
+                [Fault("sizes", "sizes must give a batch of at least 1 page for every gap; got other ones")]
+            )
 
     @classmethod
     def of(cls, gaps: npt.ArrayLike, sizes: npt.ArrayLike | None = None) -> Segments:
         """One uninterrupted stretch; single pages unless batch sizes are given."""
         column = np.asarray(gaps, dtype=np.float64)
-        return cls(column, np.ones(column.size, np.int64) if sizes is None else np.asarray(sizes), np.zeros(1, np.int64))
+        return cls(
+            column, np.ones(column.size, np.int64) if sizes is None else np.asarray(sizes), np.zeros(1, np.int64)
+        )
 
     def __len__(self) -> int:
         return int(self.gaps.size)
@@ -85,9 +94,18 @@ class Segments:
         first = np.flatnonzero(breaks[mask])
         return Segments(self.gaps[mask], self.sizes[mask], first if first.size else np.zeros(1, np.int64))
 
-    def head(self, gaps: int) -> Segments:
-        """The first `gaps` gaps."""
-        return Segments(self.gaps[:gaps], self.sizes[:gaps], self.first[self.first < gaps])
+    def sample(self, gaps: int, blocks: int = 8) -> Segments:
+        """About `gaps` gaps in `blocks` blocks spread evenly over the trace; the whole trace when it is not longer."""
+        n = len(self)
+        if n <= gaps:
+            return self
+        width = gaps // blocks
+        mask, breaks = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        breaks[self.first[self.first < n]] = True
+        for begin in np.linspace(0, n - width, blocks).astype(np.int64):
+            mask[begin : begin + width] = True
+            breaks[begin] = True
+        return self._where(mask, breaks)
 
     def scaled(self, factor: float) -> Segments:
         """Every gap times `factor`."""

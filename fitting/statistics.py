@@ -12,7 +12,7 @@ from fitting.segments import Float, Segments
 
 
 def correlations(data: Segments, lags: int) -> Float:
-    """Correlations at lags 1 to `lags`, pairs within stretches only, by fast Fourier transforms. NaN for no variance."""
+    """Correlations at lags 1 to `lags`, within stretches only, by fast Fourier transforms; NaN without variance."""
     mean, variance = data.gaps.mean(), data.gaps.var()
     if variance <= 0:
         return np.full(lags, math.nan)
@@ -72,7 +72,12 @@ def moments(gaps: Float) -> dict[str, float]:
     skewness = float(np.mean(centred**3) / variance**1.5) if variance > 0 else math.nan
     low, median, high = (float(q) for q in np.quantile(gaps, (0.05, 0.5, 0.95)))
     return {
-        "mean": mean, "variance": variance, "scv": variance / mean**2 if mean > 0 else math.nan,
-        "third_moment": float(np.mean(gaps**3)), "skewness": skewness, "quantile_05": low, "median": median,
+        "mean": mean,
+        "variance": variance,
+        "scv": variance / mean**2 if mean > 0 else math.nan,
+        "third_moment": float(np.mean(gaps**3)),
+        "skewness": skewness,
+        "quantile_05": low,
+        "median": median,
         "quantile_95": high,
     }

@@ -1,7 +1,7 @@
 """Readers: raw logs of every usual format to deliveries with times, sizes and keys.
 
-`read_log` is the door. A format is one file here with a class that knows how well a sample fits it and how to read it;
-`FORMATS` lists them in the order in which a tie is decided.
+`read_log` is the door. A format is one file here with a class that knows how well a sample fits it and how to read
+it; `FORMATS` lists them in the order in which a tie is decided.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from crawltwin.model.errors import Fault, InputError
 from fitting.readers.access_log import AccessLog
 from fitting.readers.assemble import Pieces
 from fitting.readers.base import Reader, ReadOptions
@@ -27,10 +28,19 @@ from fitting.readers.warc import Warc
 from fitting.readers.wget import Wget
 from fitting.readers.zones import zone
 
-from crawltwin.model.errors import Fault, InputError
-
 FORMATS: tuple[Reader, ...] = (
-    Parquet(), Warc(), Heritrix(), Cdxj(), Cdx(), AccessLog(), ScrapyLog(), Nutch(), Wget(), JsonLines(), Plain(), Csv(),
+    Parquet(),
+    Warc(),
+    Heritrix(),
+    Cdxj(),
+    Cdx(),
+    AccessLog(),
+    ScrapyLog(),
+    Nutch(),
+    Wget(),
+    JsonLines(),
+    Plain(),
+    Csv(),
 )
 """Every format that can be detected; `pattern` comes only on request."""
 
@@ -40,8 +50,12 @@ __all__ = ["FORMATS", "NAMES", "RawLog", "ReadOptions", "read_log"]
 
 
 def read_log(
-    paths: str | Path | Sequence[str | Path], *, format: str | None = None, timezone: str | None = None,
-    max_broken: float = 0.2, options: ReadOptions | None = None,
+    paths: str | Path | Sequence[str | Path],
+    *,
+    log_format: str | None = None,
+    timezone: str | None = None,
+    max_broken: float = 0.2,
+    options: ReadOptions | None = None,
 ) -> RawLog:
     """Read a log from one file, several rotated ones in any order, or standard input (``-``).
 
@@ -49,7 +63,7 @@ def read_log(
     ----------
     paths : path or sequence of paths
         Plain or packed (gzip, bzip2, zstd, xz, zip) files of one format.
-    format : str, optional
+    log_format : str, optional
         One of `NAMES`; found from the content by default.
     timezone : str, optional
         Zone of times that do not name one, for example ``Europe/Paris``; UTC by default.
@@ -78,7 +92,7 @@ def read_log(
         raise InputError([Fault("log", "log must be at least one file; got none")])
     if timezone is not None:
         zone(timezone)
-    reader = _named(format, chosen)
+    reader = _named(log_format, chosen)
     pieces = Pieces(max_broken)
     used = reader
     for path in listed:
@@ -86,10 +100,15 @@ def read_log(
             for source in sources:
                 found = reader or detect(source, FORMATS)
                 if used is not None and found.name != used.name:
-                    raise InputError([Fault(
-                        source.name, f"files of one log must have one format; got {found.name} after {used.name}",
-                        "Fit them one by one, or name the format.",
-                    )])
+                    raise InputError(
+                        [
+                            Fault(
+                                source.name,
+                                f"files of one log must have one format; got {found.name} after {used.name}",
+                                "Fit them one by one, or name the format.",
+                            )
+                        ]
+                    )
                 used = found
                 pieces.start(source)
                 for columns in found.read(source, chosen):
@@ -99,19 +118,19 @@ def read_log(
     return pieces.assemble(used, detected=reader is None, timezone=timezone, values=chosen.values)
 
 
-def _named(format: str | None, options: ReadOptions) -> Reader | None:
+def _named(log_format: str | None, options: ReadOptions) -> Reader | None:
     if options.values not in ("auto", "times", "gaps"):
         raise InputError([Fault("values", f"values must be auto, times or gaps; got {options.values!r}")])
-    if format is None:
+    if log_format is None:
         if options.pattern is None:
             return None
-        format = "pattern"
-    if format == "pattern":
+        log_format = "pattern"
+    if log_format == "pattern":
         if options.pattern is None:
             raise InputError([Fault("pattern", "pattern must be given for the format 'pattern'; got none")])
         compiled(options.pattern)
         return Pattern()
     for reader in FORMATS:
-        if reader.name == format:
+        if reader.name == log_format:
             return reader
-    raise InputError([Fault("format", f"format must be one of {', '.join(NAMES)}; got {format!r}")])
+    raise InputError([Fault("format", f"format must be one of {', '.join(NAMES)}; got {log_format!r}")])

@@ -16,7 +16,10 @@ from fitting.readers import scan, stamps
 from fitting.readers.base import LineReader, ReadOptions
 from fitting.readers.columns import NOT_ROBOT, Columns, keep, note_broken, status_reasons
 
-ROBOT = rb"bot\b|bot[/; _-]|crawl|spider|slurp|archiver|heritrix|nutch|scrapy|wget/|curl/|python-requests|googlebot|bingpreview|fetcher"
+ROBOT = (
+    rb"bot\b|bot[/; _-]|crawl|spider|slurp|archiver|heritrix|nutch|scrapy|wget/|curl/|python-requests|"
+    rb"googlebot|bingpreview|fetcher"
+)
 
 
 class AccessLog(LineReader):
@@ -43,17 +46,20 @@ class AccessLog(LineReader):
         return note_broken(keep(columns, reason), wrong)
 
 
-def _wanted(
-    text: bytes, block: scan.Bytes, start: stamps.Int, end: stamps.Int, choice: str
-) -> npt.NDArray[np.bool_]:
+def _wanted(text: bytes, block: scan.Bytes, start: stamps.Int, end: stamps.Int, choice: str) -> npt.NDArray[np.bool_]:
     if choice == "all":
         return np.ones(start.size, dtype=bool)
     try:
         wanted = re.compile(ROBOT if choice == "robots" else choice.encode(), re.IGNORECASE)
     except re.error as error:
-        raise InputError([Fault(
-            "agent", f"agent must be robots, all or a regular expression; got {choice!r} ({error})",
-        )]) from error
+        raise InputError(
+            [
+                Fault(
+                    "agent",
+                    f"agent must be robots, all or a regular expression; got {choice!r} ({error})",
+                )
+            ]
+        ) from error
     # A log has few different agents: each is judged once. Rows of a format without agents are all kept.
     _, first, which = np.unique(scan.hashes(block, start, end), return_index=True, return_inverse=True)
     agents = [text[start[row] : end[row]] for row in first]

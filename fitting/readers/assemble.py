@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from fitting.readers.streams import Source
 MAX_ROWS = 100_000_000
 """Deliveries that one log may have: about 3 GB of columns."""
 _NEGATIVE = "negative gap"
+Kind = TypeVar("Kind", bound=np.generic)
 
 
 class _File(NamedTuple):
@@ -45,10 +46,15 @@ class Pieces:
         self._files[-1].parts.append(columns)
         self._kept += columns.time.size
         if self._kept > MAX_ROWS:
-            raise InputError([Fault(
-                self._files[-1].name, f"a log must have at most {MAX_ROWS} deliveries; got more",
-                "Split it by time and fit its parts.",
-            )])
+            raise InputError(
+                [
+                    Fault(
+                        self._files[-1].name,
+                        f"a log must have at most {MAX_ROWS} deliveries; got more",
+                        "Split it by time and fit its parts.",
+                    )
+                ]
+            )
 
     def finish(self, source: Source) -> None:
         """End a file: refuse it when too much of it was broken."""
@@ -61,12 +67,17 @@ class Pieces:
         rows = sum(part.rows for part in parts)
         if broken > self._max_broken * (rows + broken):
             shown = [line for part in parts for line in part.broken_shown][:3]
-            raise InputError([Fault(
-                source.name,
-                f"at most {self._max_broken:.0%} of the lines may be unreadable; got {broken} of {rows + broken}, the "
-                f"first: {' | '.join(shown)}",
-                "Check the format (--format, --pattern), or allow more with --max-broken.",
-            )])
+            raise InputError(
+                [
+                    Fault(
+                        source.name,
+                        f"at most {self._max_broken:.0%} of the lines may be unreadable; got {broken} "
+                        f"of {rows + broken}, the "
+                        f"first: {' | '.join(shown)}",
+                        "Check the format (--format, --pattern), or allow more with --max-broken.",
+                    )
+                ]
+            )
 
     def assemble(self, reader: Reader, *, detected: bool, timezone: str | None, values: str) -> RawLog:
         """The log of all files."""
@@ -107,12 +118,23 @@ class Pieces:
         self._notes += _block_notes(parts)
         time = _frozen(joined.time[order])
         return RawLog(
-            format=reader.name, detected=detected, files=tuple(self._labels), time=time,
-            size=_sorted(joined.size, order), page=_sorted(joined.page, order), content=_sorted(joined.content, order),
-            rows=sum(part.rows for part in parts), dropped=dict(dropped.most_common()),
-            other_lines=sum(part.other_lines for part in parts), broken=sum(part.broken for part in parts),
-            broken_shown=tuple(shown), out_of_order=out_of_order, resolution=resolution(time), zoned=zoned,
-            from_gaps=from_gaps, notes=tuple(self._notes),
+            format=reader.name,
+            detected=detected,
+            files=tuple(self._labels),
+            time=time,
+            size=_sorted(joined.size, order),
+            page=_sorted(joined.page, order),
+            content=_sorted(joined.content, order),
+            rows=sum(part.rows for part in parts),
+            dropped=dict(dropped.most_common()),
+            other_lines=sum(part.other_lines for part in parts),
+            broken=sum(part.broken for part in parts),
+            broken_shown=tuple(shown),
+            out_of_order=out_of_order,
+            resolution=resolution(time),
+            zoned=zoned,
+            from_gaps=from_gaps,
+            notes=tuple(self._notes),
         )
 
     @staticmethod
@@ -139,10 +161,16 @@ def _file_columns(parts: list[Columns]) -> Columns:
         if all(column is None for column in columns):
             continue
         kind = np.float64 if name == "size" else np.uint64
-        setattr(result, name, np.concatenate([
-            np.full(part.time.size, empty, dtype=kind) if column is None else column
-            for part, column in zip(filled, columns)
-        ]))
+        setattr(
+            result,
+            name,
+            np.concatenate(
+                [
+                    np.full(part.time.size, empty, dtype=kind) if column is None else column
+                    for part, column in zip(filled, columns)
+                ]
+            ),
+        )
     return result
 
 
@@ -185,9 +213,7 @@ def _retract(columns: Columns, parts: list[Columns]) -> tuple[Columns, int]:
 def _block_notes(parts: list[Columns]) -> list[str]:
     late = [part.notes["written after fetch, s"] for part in parts if "written after fetch, s" in part.notes]
     if late and abs(float(np.median(late))) > 600:
-        return [
-            f"the log's own time runs {float(np.median(late)):.0f} s off the fetch times; the fetch times are used"
-        ]
+        return [f"the log's own time runs {float(np.median(late)):.0f} s off the fetch times; the fetch times are used"]
     return []
 
 
@@ -196,11 +222,9 @@ def _frozen(column: Int) -> Int:
     return column
 
 
-def _sorted(column: npt.NDArray[np.generic] | None, order: npt.NDArray[np.intp]) -> npt.NDArray[np.generic] | None:
+def _sorted(column: npt.NDArray[Kind] | None, order: npt.NDArray[np.intp]) -> npt.NDArray[Kind] | None:
     if column is None:
         return None
     result = column[order]
     result.setflags(write=False)
     return result
-
-

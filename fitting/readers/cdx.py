@@ -1,7 +1,7 @@
 """CDX and CDXJ indexes of web archives: one captured record a line, sorted by address, 14-digit UTC times.
 
-The length that an index gives is that of the packed record in the archive, smaller than the page; where a CDX names the
-document's length it is taken instead.
+The length that an index gives is that of the packed record in the archive, smaller than the page; where a CDX names
+the document's length it is taken instead.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ class Cdxj(LineReader):
         status = [entry.get("status", "") for entry in known]
         address = [str(entry.get("url", "")) for entry in known]
         columns = Columns(
-            time[good][read], size=stamps.floats([str(entry.get("length", "nan")) for entry in known]),
-            page=keys(address), content=keys([str(entry.get("digest", "")) for entry in known]),
+            time[good][read],
+            size=stamps.floats([str(entry.get("length", "nan")) for entry in known]),
+            page=keys(address),
+            content=keys([str(entry.get("digest", "")) for entry in known]),
         )
         dns = [a[:4] == "dns:" or entry.get("mime") == "text/dns" for a, entry in zip(address, known)]
         columns = keep(columns, _reasons([str(s) for s in status], dns))
@@ -69,7 +71,9 @@ class Cdx(LineReader):
         for line in lines:
             fields = line.split()
             layout = _LAYOUTS.get(len(fields))
-            good += layout is not None and re.fullmatch(rb"\d{14}|\d{17}", fields[layout.split().index("b")]) is not None
+            good += (
+                layout is not None and re.fullmatch(rb"\d{14}|\d{17}", fields[layout.split().index("b")]) is not None
+            )
         return 0.95 * good / max(len(lines), 1)
 
     def read(self, source: Source, options: ReadOptions) -> Iterator[Columns]:
@@ -109,8 +113,11 @@ class _CdxRows(LineReader):
         size = scan.integers(block, *border("n" if "n" in self._at else "S"), -1)
         address = border("a" if "a" in self._at else "N")
         columns = Columns(
-            stamps.compact_rows(scan.matrix(block, *border("b"), 18)), size=np.where(size < 0, np.nan, size),
-            page=scan.hashes(block, *address), content=scan.hashes(block, *border("k")), other_lines=headers,
+            stamps.compact_rows(scan.matrix(block, *border("b"), 18)),
+            size=np.where(size < 0, np.nan, size),
+            page=scan.hashes(block, *address),
+            content=scan.hashes(block, *border("k")),
+            other_lines=headers,
         )
         dns = scan.begins_with(block, *address, _DNS) | scan.begins_with(block, *border("m"), _DNS_TYPE)
         # An index of a small crawl may have no status at all; a revisit has "-": both are captures of a delivered page.

@@ -83,8 +83,8 @@ def status_reasons(status: Int) -> npt.NDArray[np.object_]:
 def keep(columns: Columns, reason: npt.NDArray[np.object_]) -> Columns:
     """Only rows without a reason and with a readable time; the others are counted under their reason."""
     reason = reason.copy()
-    reason[np.equal(reason, None) & (columns.time == INVALID)] = BAD_TIME
-    good = np.equal(reason, None)
+    reason[_none(reason) & (columns.time == INVALID)] = BAD_TIME
+    good = _none(reason)
     columns.rows += int(reason.size)
     columns.dropped.update(Counter(reason[~good].tolist()))
     columns.time = columns.time[good]
@@ -93,6 +93,10 @@ def keep(columns: Columns, reason: npt.NDArray[np.object_]) -> Columns:
         if column is not None:
             setattr(columns, name, column[good])
     return columns
+
+
+def _none(reason: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
+    return np.asarray(reason == np.array(None, dtype=object), dtype=bool)
 
 
 def note_broken(columns: Columns, lines: Sequence[bytes]) -> Columns:

@@ -35,16 +35,29 @@ def detect(source: Source, formats: Sequence[Reader]) -> Reader:
     scores = [(reader.score(head, lines), -i) for i, reader in enumerate(formats)]
     best, index = max(scores)
     if best < 1.0 and _is_binary(head):
-        raise InputError([Fault(
-            source.name, f"a log must be text, Parquet or WARC; got binary data that begin with {head[:8].hex(' ')}",
-            "UTF-16 text must be converted first: iconv -f UTF-16 -t UTF-8." if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "",
-        )])
+        raise InputError(
+            [
+                Fault(
+                    source.name,
+                    f"a log must be text, Parquet or WARC; got binary data that begin with {head[:8].hex(' ')}",
+                    "UTF-16 text must be converted first: iconv -f UTF-16 -t UTF-8."
+                    if head[:2] in (b"\xff\xfe", b"\xfe\xff")
+                    else "",
+                )
+            ]
+        )
     if best <= 0.5:
         known = ", ".join(reader.name for reader in formats)
-        raise InputError([Fault(
-            source.name, f"the log's format must be one that is known ({known}); got a first line {show(lines[0])!r}",
-            "Describe a line with --pattern '(?P<time>...) ... (?P<size>...)', or name the format with --format.",
-        )])
+        raise InputError(
+            [
+                Fault(
+                    source.name,
+                    f"the log's format must be one that is known ({known}); got a first line {show(lines[0])!r}",
+                    "Describe a line with --pattern '(?P<time>...) ... (?P<size>...)', or name the "
+                    "format with --format.",
+                )
+            ]
+        )
     return formats[-index]
 
 

@@ -1,10 +1,10 @@
 """Heritrix ``crawl.log``, versions 1 to 3.
 
 Fields: log time, status, size, address, path, parent, type, thread, fetch start + duration in ms, digest, source,
-annotations and, in version 3, JSON. A page is delivered when its fetch ends: field 9's start plus duration. Field 1 is
-written later, after the page was parsed and stored, and in some versions by another zone's clock; it serves only where
-field 9 is missing. Statuses below zero are the crawler's own (-9998 is robots.txt, -5000 and below quotas and scope),
-1 is a successful name look-up.
+annotations and, in version 3, JSON. A page is delivered when its fetch ends: field 9's start plus duration. Field 1
+is written later, after the page was parsed and stored, and in some versions by another zone's clock; it serves only
+where field 9 is missing. Statuses below zero are the crawler's own (-9998 is robots.txt, -5000 and below quotas and
+scope), 1 is a successful name look-up.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ class Heritrix(LineReader):
 
     name = "heritrix"
     about = "Heritrix crawl.log"
-    probe = re.compile(
-        rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3}Z?[ \t]+-?\d+[ \t]+(?:-|\d+)[ \t]+\S+[ \t]+\S+[ \t]+\S+[ \t]+\S+[ \t]+#\d"
-    )
+    probe = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3}Z?[ \t]+-?\d+[ \t]+(?:-|\d+)(?:[ \t]+\S+){4}[ \t]+#\d")
 
     def parse(self, text: bytes, options: ReadOptions) -> Columns:
         """Columns of one block of rows."""
@@ -44,8 +42,10 @@ class Heritrix(LineReader):
         time = _fetch_end(block, start[:, 8], end[:, 8])
         size = scan.integers(block, start[:, 2], end[:, 2], -1)
         columns = Columns(
-            np.where(time == stamps.INVALID, written, time), size=np.where(size < 0, np.nan, size),
-            page=scan.hashes(block, start[:, 3], end[:, 3]), content=scan.hashes(block, start[:, 9], end[:, 9]),
+            np.where(time == stamps.INVALID, written, time),
+            size=np.where(size < 0, np.nan, size),
+            page=scan.hashes(block, start[:, 3], end[:, 3]),
+            content=scan.hashes(block, start[:, 9], end[:, 9]),
         )
         reason = status_reasons(status)
         reason[status == -9998] = ROBOTS

@@ -46,10 +46,15 @@ class JsonLines:
             columns.broken += block.too_long
             yield columns
         if chosen is None:
-            raise InputError([Fault(
-                source.name, "JSON lines must hold one object a line; got none",
-                "A file that is one array becomes JSON lines with: jq -c '.[]'",
-            )])
+            raise InputError(
+                [
+                    Fault(
+                        source.name,
+                        "JSON lines must hold one object a line; got none",
+                        "A file that is one array becomes JSON lines with: jq -c '.[]'",
+                    )
+                ]
+            )
 
 
 def to_nothing() -> Columns:

@@ -16,13 +16,38 @@ from fitting.readers.base import ReadOptions
 from fitting.readers.columns import CACHED, Columns, keep, keys, status_reasons
 
 TIME_NAMES = (
-    "crawl_time", "fetch_time", "fetched_at", "crawled_at", "downloaded_at", "download_time", "scraped_at", "warc_date",
-    "timestamp", "time", "datetime", "date_time", "ts", "date", "@timestamp", "t", "arrival_time", "arrival", "epoch",
+    "crawl_time",
+    "fetch_time",
+    "fetched_at",
+    "crawled_at",
+    "downloaded_at",
+    "download_time",
+    "scraped_at",
+    "warc_date",
+    "timestamp",
+    "time",
+    "datetime",
+    "date_time",
+    "ts",
+    "date",
+    "@timestamp",
+    "t",
+    "arrival_time",
+    "arrival",
+    "epoch",
 )
 GAP_NAMES = ("gap", "gaps", "interarrival", "inter_arrival", "interarrival_time", "iat", "interval", "delta")
 SIZE_NAMES = (
-    "size", "content_size", "content_length", "contentlength", "body_size", "bytes", "length", "response_size",
-    "content_length_bytes", "size_bytes",
+    "size",
+    "content_size",
+    "content_length",
+    "contentlength",
+    "body_size",
+    "bytes",
+    "length",
+    "response_size",
+    "content_length_bytes",
+    "size_bytes",
 )
 PAGE_NAMES = ("url", "uri", "address", "request_url", "page")
 STATUS_NAMES = ("status", "status_code", "http_status", "response_status", "statuscode", "code")
@@ -66,22 +91,38 @@ def choose(names: Iterable[str], options: ReadOptions, place: str) -> Chosen:
             return wanted
         if wanted.isdigit() and 1 <= int(wanted) <= len(listed):
             return listed[int(wanted) - 1]
-        raise InputError([Fault(
-            place, f"{what} must be one of the columns {', '.join(listed[:20])}; got {wanted!r}",
-        )])
+        raise InputError(
+            [
+                Fault(
+                    place,
+                    f"{what} must be one of the columns {', '.join(listed[:20])}; got {wanted!r}",
+                )
+            ]
+        )
 
     time = given(options.time_column, "time column") if options.time_column else known(TIME_NAMES)
     gaps = options.values == "gaps"
     if time is None:
         time, gaps = known(GAP_NAMES), True
     if time is None:
-        raise InputError([Fault(
-            place, f"one column must hold the times; got {', '.join(listed[:20])}",
-            "Name it with --time-column.",
-        )])
+        raise InputError(
+            [
+                Fault(
+                    place,
+                    f"one column must hold the times; got {', '.join(listed[:20])}",
+                    "Name it with --time-column.",
+                )
+            ]
+        )
     size = given(options.size_column, "size column") if options.size_column else known(SIZE_NAMES)
     return Chosen(
-        time, gaps, size, known(PAGE_NAMES), known(STATUS_NAMES), known(CONTENT_NAMES), known(CACHED_NAMES),
+        time,
+        gaps,
+        size,
+        known(PAGE_NAMES),
+        known(STATUS_NAMES),
+        known(CONTENT_NAMES),
+        known(CACHED_NAMES),
     )
 
 
@@ -109,7 +150,11 @@ def _statuses(values: Sequence[bytes]) -> stamps.Int:
 
 
 def to_columns(
-    chosen: Chosen, count: int, column: dict[str, Sequence[Any]], *, values: str = "auto",
+    chosen: Chosen,
+    count: int,
+    column: dict[str, Sequence[Any]],
+    *,
+    values: str = "auto",
     times: stamps.Int | None = None,
 ) -> Columns:
     """Deliveries from the chosen columns of `count` rows, each column a sequence of plain values."""

@@ -1,11 +1,13 @@
 """Nutch's ``hadoop.log``: the *start* of each fetch, to the millisecond, in local time and without sizes.
 
-A fetch that failed is told by a later line, ``fetch of ADDRESS failed with``; its start is taken back when all is read.
+A fetch that failed is told by a later line, ``fetch of ADDRESS failed with``; its start is taken back when all is
+read.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,12 +18,8 @@ from fitting.readers.columns import Columns, keep, keys
 _TIME = rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{1,6})"
 # `INFO  fetcher.FetcherThread - `, or since Nutch 1.19 `INFO o.a.n.f.FetcherThread [FetcherThread] FetcherThread 50 `.
 _WHO = rb" ++[A-Z]++ ++[\w.$]++ (?:\[[^\]\n]*+\] )?(?:- )?(?:FetcherThread \d++ )?"
-_START = re.compile(
-    rb"^" + _TIME + _WHO + rb"fetching ([^ \n]++)[^\n]*+$", re.MULTILINE
-)
-_FAILED = re.compile(
-    rb"^" + _TIME + _WHO + rb"fetch of ([^ \n]++) failed with", re.MULTILINE
-)
+_START = re.compile(rb"^" + _TIME + _WHO + rb"fetching ([^ \n]++)[^\n]*+$", re.MULTILINE)
+_FAILED = re.compile(rb"^" + _TIME + _WHO + rb"fetch of ([^ \n]++) failed with", re.MULTILINE)
 
 
 class Nutch(LineReader):
@@ -30,7 +28,7 @@ class Nutch(LineReader):
     name = "nutch"
     about = "Nutch hadoop.log"
 
-    def score(self, head: bytes, lines: list[bytes]) -> float:  # type: ignore[override]  # a list is a Sequence
+    def score(self, head: bytes, lines: Sequence[bytes]) -> float:
         """Enough that the fetcher speaks: most lines of such a log are something else."""
         del lines
         return 0.9 if _START.search(head) else 0.0

@@ -29,14 +29,24 @@ def compiled(pattern: str) -> re.Pattern[bytes]:
     try:
         expression = re.compile(pattern.encode())
     except (re.error, OverflowError, RecursionError) as error:
-        raise InputError([Fault(
-            "pattern", f"pattern must be a regular expression; got {pattern!r} ({error})",
-        )]) from error
+        raise InputError(
+            [
+                Fault(
+                    "pattern",
+                    f"pattern must be a regular expression; got {pattern!r} ({error})",
+                )
+            ]
+        ) from error
     if "time" not in expression.groupindex:
-        raise InputError([Fault(
-            "pattern", f"pattern must have a named group 'time'; got {pattern!r}",
-            "Write it like (?P<time>\\S+) .* (?P<size>\\d+)",
-        )])
+        raise InputError(
+            [
+                Fault(
+                    "pattern",
+                    f"pattern must have a named group 'time'; got {pattern!r}",
+                    "Write it like (?P<time>\\S+) .* (?P<size>\\d+)",
+                )
+            ]
+        )
     return expression
 
 

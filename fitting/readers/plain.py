@@ -1,4 +1,4 @@
-"""Plain columns: a time a line (epoch s, ms, us, ns or ISO 8601), or a gap a line, with a size behind it if there is one.
+"""Plain columns: a time a line (epoch s, ms, us, ns or ISO 8601), or a gap a line, perhaps with a size behind it.
 
 Whether small numbers are times from some origin or gaps is judged when all is read: times never fall.
 """

@@ -30,8 +30,8 @@ class RawLog:
     page, content : uint64 array or None
         Keys of addresses and of contents, 0 where unknown.
     rows, dropped, other_lines, broken, broken_shown
-        The account: rows of the format, how many are no delivery and why, lines of other kinds, lines that could not be
-        read and the first of them.
+        The account: rows of the format, how many are no delivery and why, lines of other kinds, lines that could
+        not be read and the first of them.
     out_of_order : int
         Rows that were earlier than the row before them in their file.
     resolution : float

@@ -7,6 +7,7 @@ deliveries. Tracebacks, statistics and other messages are counted as other lines
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class ScrapyLog(LineReader):
     about = "Scrapy log"
     probe = re.compile(_TIME + rb" \[(?:scrapy|twisted|py\.warnings)?[^\]\n]{0,200}\] (?:DEBUG|INFO|WARNING|ERROR): ")
 
-    def score(self, head: bytes, lines: list[bytes]) -> float:  # type: ignore[override]  # a list is a Sequence
+    def score(self, head: bytes, lines: Sequence[bytes]) -> float:
         """Enough that the engine speaks: most lines of such a log are something else."""
         if _LINE.search(head):
             return 0.9

@@ -1,9 +1,9 @@
 """Times as crawlers write them, parsed a column at a time.
 
 A Python `datetime` a line costs several microseconds, so a whole block of equally written times is turned into a
-matrix of bytes and its digits are added up column by column: about 0.1 us a time. All times leave as whole nanoseconds
-since 1970-01-01 UTC in `int64`; what cannot be read is `INVALID`. Times without a zone are taken as UTC here;
-`fitting.readers.zones` moves them afterwards.
+matrix of bytes and its digits are added up column by column: about 0.1 us a time. All times leave as whole
+nanoseconds since 1970-01-01 UTC in `int64`; what cannot be read is `INVALID`. Times without a zone are taken as UTC
+here; `fitting.readers.zones` moves them afterwards.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _civil(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int,
     before = year - 1
     days = 365 * (year - 1970) + before // 4 - before // 100 + before // 400 - 477
     days += first[month_ok - 1] + (leap & (month_ok > 2)) + day - 1
-    return days * 86400 + hour * 3600 + minute * 60 + second
+    return np.asarray(days * 86400 + hour * 3600 + minute * 60 + second)
 
 
 def _fraction_and_zone(matrix: Bytes, start: int, good: npt.NDArray[np.bool_]) -> tuple[Int, Int, bool]:
@@ -64,7 +64,7 @@ def _fraction_and_zone(matrix: Bytes, start: int, good: npt.NDArray[np.bool_]) -
     rows = np.arange(n)
 
     def char(offset: Int) -> Int:
-        return matrix[rows, np.minimum(offset, width - 1)].astype(np.int64)
+        return np.asarray(matrix[rows, np.minimum(offset, width - 1)], dtype=np.int64)
 
     if width <= start:
         return nanos, nanos, False
@@ -129,7 +129,8 @@ def iso_rows(matrix: Bytes) -> tuple[Int, bool]:
     for column, allowed in ((4, b"-/"), (7, b"-/"), (10, b"T t"), (13, b":"), (16, b":")):
         good &= np.isin(matrix[:, column], np.frombuffer(allowed, dtype=np.uint8))
     fields = [_digits(matrix, c, good) for c in ((0, 1, 2, 3), (5, 6), (8, 9), (11, 12), (14, 15), (17, 18))]
-    seconds = _civil(*fields, good)
+    year, month, day, hour, minute, second = fields
+    seconds = _civil(year, month, day, hour, minute, second, good)
     nanos, shift, zoned = _fraction_and_zone(matrix, 19, good)
     return _finish(seconds, nanos, shift, good), zoned
 
@@ -146,7 +147,8 @@ def compact_rows(matrix: Bytes) -> Int:
         return np.full(n, INVALID)
     good = np.ones(n, dtype=bool)
     fields = [_digits(matrix, c, good) for c in ((0, 1, 2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13))]
-    seconds = _civil(*fields, good)
+    year, month, day, hour, minute, second = fields
+    seconds = _civil(year, month, day, hour, minute, second, good)
     nanos = np.zeros(n, dtype=np.int64)
     if width > 15:
         longer = matrix[:, 14] != 0
@@ -234,7 +236,9 @@ def parse_any(texts: Sequence[bytes]) -> tuple[Int, str]:
     if not filled:
         return np.full(len(texts), INVALID), "unreadable"
     probe = filled[:200]
-    digits14 = sum(text.strip().isdigit() and len(text.strip()) in (14, 17) and text[:2] in (b"19", b"20") for text in probe)
+    digits14 = sum(
+        text.strip().isdigit() and len(text.strip()) in (14, 17) and text[:2] in (b"19", b"20") for text in probe
+    )
     stripped = [text.strip(b" \t\"'[]") for text in texts]
     if 2 * digits14 > len(probe):
         times = compact(stripped)

@@ -15,10 +15,10 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from crawltwin.model.errors import Fault, InputError
 
@@ -39,6 +39,22 @@ _MAGIC = {
     b"PK\x03\x04": "zip",
 }
 _BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+
+
+def _open_zstd(raw: IO[bytes]) -> IO[bytes]:
+    import zstandard
+
+    # A window of 128 MiB is what the packer's largest level uses; more is asked for only to eat memory.
+    reader = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(raw, read_across_frames=True)
+    return cast("IO[bytes]", reader)
+
+
+_OPENERS: dict[str, Callable[[IO[bytes]], IO[bytes]]] = {
+    "gzip": lambda raw: cast("IO[bytes]", gzip.GzipFile(fileobj=raw)),
+    "bzip2": bz2.BZ2File,
+    "xz": lzma.LZMAFile,
+    "zstd": _open_zstd,
+}
 
 
 class _Counted(io.RawIOBase):
@@ -100,20 +116,30 @@ class Source:
 
     def _guard(self) -> None:
         if self.unpacked > MAX_BYTES:
-            raise InputError([Fault(
-                self.name, f"an input must have at most {MAX_BYTES} bytes; got more",
-                "Split the log and fit its parts.",
-            )])
+            raise InputError(
+                [
+                    Fault(
+                        self.name,
+                        f"an input must have at most {MAX_BYTES} bytes; got more",
+                        "Split the log and fit its parts.",
+                    )
+                ]
+            )
         if self._packed is None or self.unpacked < RATIO_FREE:
             return
         ratio = self.unpacked / max(self._packed.taken, 1)
         if ratio > MAX_RATIO:
-            raise InputError([Fault(
-                self.name,
-                f"packed input must unpack to at most {MAX_RATIO} times its size; got {ratio:.0f} times after "
-                f"{self.unpacked} bytes",
-                "This is how a decompression bomb looks. Unpack it yourself if you trust it.",
-            )])
+            raise InputError(
+                [
+                    Fault(
+                        self.name,
+                        f"packed input must unpack to at most {MAX_RATIO} times its size; got "
+                        f"{ratio:.0f} times after "
+                        f"{self.unpacked} bytes",
+                        "This is how a decompression bomb looks. Unpack it yourself if you trust it.",
+                    )
+                ]
+            )
 
     def peek(self, size: int) -> bytes:
         """The first `size` bytes that are still to be read (fewer at the end)."""
@@ -138,7 +164,7 @@ class Source:
 
     def seekable_file(self, stack: ExitStack) -> IO[bytes]:
         """The rest of the stream as a file that can seek (Parquet needs one): memory first, then a temporary file."""
-        spool = stack.enter_context(tempfile.SpooledTemporaryFile(max_size=SPOOL))
+        spool = stack.enter_context(tempfile.SpooledTemporaryFile(max_size=SPOOL))  # noqa: SIM115  the stack closes it
         while part := self.read(1 << 20):
             spool.write(part)
         spool.seek(0)
@@ -150,24 +176,17 @@ def _unpack(name: str, stream: IO[bytes], stack: ExitStack) -> Iterator[Source]:
     packer = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "none")
     counted = _Counted(stream, head)
     raw = io.BufferedReader(counted, 1 << 16)
-    if packer == "gzip":
-        yield Source(name, stack.enter_context(gzip.GzipFile(fileobj=raw)), counted, packer)
-    elif packer == "bzip2":
-        yield Source(name, stack.enter_context(bz2.BZ2File(raw)), counted, packer)
-    elif packer == "xz":
-        yield Source(name, stack.enter_context(lzma.LZMAFile(raw)), counted, packer)
-    elif packer == "zstd":
-        import zstandard
-
-        reader = zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(raw, read_across_frames=True)
-        yield Source(name, stack.enter_context(reader), counted, packer)
+    if packer in _OPENERS:
+        unpacked = _OPENERS[packer](raw)
+        stack.callback(unpacked.close)
+        yield Source(name, unpacked, counted, packer)
     elif packer == "zip":
         yield from _members(name, raw, stack)
     else:
         yield Source(name, raw)
 
 
-def _members(name: str, raw: io.BufferedReader, stack: ExitStack) -> Iterator[Source]:
+def _members(name: str, raw: IO[bytes], stack: ExitStack) -> Iterator[Source]:
     spooled = Source(name, raw).seekable_file(stack)
     try:
         archive = stack.enter_context(zipfile.ZipFile(spooled))
@@ -209,8 +228,13 @@ def open_sources(path: str | Path) -> Iterator[Iterator[Source]]:
         try:
             stream = stack.enter_context(place.open("rb"))
         except OSError as error:
-            raise InputError([Fault(
-                str(path), f"a log must be a readable file; got {error.strerror or error}",
-                "Give the file's path, or - for standard input.",
-            )]) from error
+            raise InputError(
+                [
+                    Fault(
+                        str(path),
+                        f"a log must be a readable file; got {error.strerror or error}",
+                        "Give the file's path, or - for standard input.",
+                    )
+                ]
+            ) from error
         yield _unpack(str(path), stream, stack)

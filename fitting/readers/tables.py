@@ -72,17 +72,31 @@ def _parse_csv(text: bytes, header: str, separator: bytes, chosen: Chosen, optio
     def refuse(fields: list[str]) -> None:
         wrong.append(separator.decode().join(fields).encode())
 
-    stream = io.StringIO(header + "\n" + text.decode("utf-8", errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}"))
+    stream = io.StringIO(
+        header + "\n" + text.decode("utf-8", errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    )
     try:
         table = pd.read_csv(
-            stream, sep=separator.decode(), dtype=str, usecols=lambda name: name in used, na_filter=False,
-            on_bad_lines="skip", quoting=0, index_col=False,
+            stream,
+            sep=separator.decode(),
+            dtype=str,
+            usecols=lambda name: name in used,
+            na_filter=False,
+            on_bad_lines="skip",
+            quoting=0,
+            index_col=False,
         )
     except (pd.errors.ParserError, ValueError):
         stream.seek(0)
         table = pd.read_csv(
-            stream, sep=separator.decode(), dtype=str, usecols=lambda name: name in used, na_filter=False,
-            on_bad_lines="skip", quoting=3, index_col=False,
+            stream,
+            sep=separator.decode(),
+            dtype=str,
+            usecols=lambda name: name in used,
+            na_filter=False,
+            on_bad_lines="skip",
+            quoting=3,
+            index_col=False,
         )
     columns = to_columns(
         chosen, len(table), {str(name): table[str(name)].tolist() for name in used}, values=options.values
@@ -114,18 +128,25 @@ class Parquet:
                 table = pq.ParquetFile(source.seekable_file(stack))
                 chosen = choose(table.schema_arrow.names, options, source.name)
                 used = [
-                    name for name in (
-                        chosen.time, chosen.size, chosen.page, chosen.status, chosen.content, chosen.cached
-                    ) if name is not None
+                    name
+                    for name in (chosen.time, chosen.size, chosen.page, chosen.status, chosen.content, chosen.cached)
+                    if name is not None
                 ]
                 for piece in table.iter_batches(batch_size=100_000, columns=used):
                     times = _arrow_times(piece.column(chosen.time))
-                    rest = {name: piece.column(name).to_pylist() for name in used if times is None or name != chosen.time}
+                    rest = {
+                        name: piece.column(name).to_pylist() for name in used if times is None or name != chosen.time
+                    }
                     yield to_columns(chosen, piece.num_rows, rest, values=options.values, times=times)
             except (pa.ArrowException, OSError) as error:
-                raise InputError([Fault(
-                    source.name, f"a Parquet file must be whole and readable; got {str(error)[:200]}",
-                )]) from error
+                raise InputError(
+                    [
+                        Fault(
+                            source.name,
+                            f"a Parquet file must be whole and readable; got {str(error)[:200]}",
+                        )
+                    ]
+                ) from error
 
 
 def _arrow_times(column: object) -> stamps.Int | None:

@@ -1,7 +1,7 @@
 """WARC files, read with warcio: responses and revisits, with the HTTP status and the payload's size.
 
-Requests, metadata, name look-ups and conversions are no deliveries. A revisit is one: the page was fetched and found to
-be unchanged. The size is that of the body, HTTP headers not counted.
+Requests, metadata, name look-ups and conversions are no deliveries. A revisit is one: the page was fetched and
+found to be unchanged. The size is that of the body, HTTP headers not counted.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _row(record: object, kind: str) -> tuple[bytes, float, bytes, bytes, int]:
         status = 1
     if kind == "revisit":
         # A revisit's body is not in this file: its size is that of the first visit, unknown here.
-        size, status = float("nan"), status if status else 200
+        size, status = float("nan"), status or 200
     moment = (headers.get_header("WARC-Date") or "").encode("utf-8", errors="replace")
     return moment, max(size, 0.0) if size == size else size, address, digest, status
 
@@ -80,7 +80,10 @@ def _row(record: object, kind: str) -> tuple[bytes, float, bytes, bytes, int]:
 def _columns(rows: list[tuple[bytes, float, bytes, bytes, int]], others: int, broken: list[bytes]) -> Columns:
     moments, sizes, address, digest, statuses = zip(*rows) if rows else ([],) * 5
     columns = Columns(
-        stamps.iso(moments)[0], size=np.array(sizes, dtype=np.float64), page=keys(address), content=keys(digest),
+        stamps.iso(moments)[0],
+        size=np.array(sizes, dtype=np.float64),
+        page=keys(address),
+        content=keys(digest),
         other_lines=others,
     )
     status = np.array(statuses, dtype=np.int64)

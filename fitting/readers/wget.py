@@ -6,6 +6,7 @@ Whole seconds, local time, exact sizes. Requests and errors between the saved fi
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Wget(LineReader):
     name = "wget"
     about = "wget -o messages"
 
-    def score(self, head: bytes, lines: list[bytes]) -> float:  # type: ignore[override]  # a list is a Sequence
+    def score(self, head: bytes, lines: Sequence[bytes]) -> float:
         """Enough that a file was saved: most lines of such a log are something else."""
         del lines
         return 0.9 if _SAVED.search(head) else 0.0

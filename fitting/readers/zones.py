@@ -1,8 +1,9 @@
 """Local times made whole: zones by name, and the hour that comes twice when daylight saving ends.
 
-A wall clock that goes back an hour makes rows fall in time without being out of order. With a zone the hour is known to
-be ambiguous, and the rows' own order tells its first pass from its second. Without one, a single lasting step back of an
-hour (or half of one) is taken as such a change and mended; a step forward looks like a pause and is left to the cleaning.
+A wall clock that goes back an hour makes rows fall in time without being out of order. With a zone the hour is
+known to be ambiguous, and the rows' own order tells its first pass from its second. Without one, a single lasting
+step back of an hour (or half of one) is taken as such a change and mended; a step forward looks like a pause and is
+left to the cleaning.
 """
 
 from __future__ import annotations
@@ -31,9 +32,15 @@ def zone(name: str) -> zoneinfo.ZoneInfo:
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise InputError([Fault(
-            "timezone", f"timezone must be a name of the zone database; got {name!r}", "For example Europe/Paris.",
-        )]) from error
+        raise InputError(
+            [
+                Fault(
+                    "timezone",
+                    f"timezone must be a name of the zone database; got {name!r}",
+                    "For example Europe/Paris.",
+                )
+            ]
+        ) from error
 
 
 def _offset(quarter: int, tz: zoneinfo.ZoneInfo, fold: int) -> int:
@@ -60,7 +67,7 @@ def to_utc(local: Int, name: str) -> Int:
     passed = False
     for i, row in enumerate(rows):
         if begins[i]:
-            passed = row > 0 and local[row - 1] > local[row] + step[i] // 2
+            passed = bool(row > 0 and local[row - 1] > local[row] + step[i] // 2)
             highest = local[row]
         if local[row] < highest - step[i] // 2:
             passed = True
@@ -74,8 +81,8 @@ def to_utc(local: Int, name: str) -> Int:
 def mend_steps_back(local: Int) -> tuple[Int, list[int]]:
     """Times in file order with lasting steps back of an hour undone, and the rows where they were.
 
-    A step lasts when the twenty rows behind it all stay below the twenty before it, and the time before it had not gone
-    back already; more than two steps in one log are something else and nothing is changed.
+    A step lasts when the twenty rows behind it all stay below the twenty before it, and the time before it had not
+    gone back already; more than two steps in one log are something else and nothing is changed.
     """
     fall = np.diff(local)
     found = []
@@ -86,7 +93,7 @@ def mend_steps_back(local: Int) -> tuple[Int, list[int]]:
     if not found or len(found) > 2:
         return local, []
     mended = local.copy()
-    for row in found:
-        back = mended[row - 1] - mended[row]
-        mended[row:] += 3600 * SECOND if back > 1900 * SECOND else 1800 * SECOND
+    for at in found:
+        back = mended[at - 1] - mended[at]
+        mended[at:] += 3600 * SECOND if back > 1900 * SECOND else 1800 * SECOND
     return mended, found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fitting.goodness import survival_of
 from validate.report.blocks import Block, Cell, Column, Figure, Note, Points, Report, Section, Table, Text, Tone
 from validate.report.draw import COLOURS, FAINT, draw, style_axes
 from validate.report.provenance import gather
@@ -80,7 +81,7 @@ def _read(result: FitResult) -> list[Block]:
         ("out of order", Cell(log.out_of_order)),
         ("clock's step, s", Cell(log.resolution)),
     ]
-    blocks: list[Block] = [Table("What was read", ["", Column("value")], rows)]
+    blocks: list[Block] = [Table("Account of the log", ["what", Column("value")], rows)]
     if log.broken_shown:
         blocks.append(Points([f"Broken line: {_plain(line)}" for line in log.broken_shown]))
     if log.notes:
@@ -304,11 +305,7 @@ def _distribution(result: FitResult) -> Figure:
         .clip(0, gaps.size - 1)
     )
     grid = np.geomspace(gaps[0], gaps[-1], 200)
-    process = result.chosen.bmap()
-    from crawltwin.model import PhaseType
-
-    law = PhaseType(*_reached(process.batch_phase_distribution, process.D[0]))
-    survival = np.maximum(law.survival(grid), 1e-12)
+    survival = np.maximum(survival_of(result.chosen.model, grid), 1e-12)
 
     def paint(axes: Axes) -> None:
         axes.plot(gaps[kept], above[kept], ".", markersize=3, color=COLOURS[0], label="trace")
@@ -324,17 +321,6 @@ def _distribution(result: FitResult) -> Figure:
         "Share of gaps that are longer, trace and model.",
         "Two falling curves on logarithmic scales, one of the trace and one of the model.",
     )
-
-
-def _reached(initial: Any, subgenerator: Any) -> tuple[Any, Any]:
-    """A phase type without phases that no gap ever visits."""
-    reached = np.asarray(initial) > 0
-    links = np.asarray(subgenerator) > 0
-    for _ in range(reached.size):
-        reached = reached | (reached @ links).astype(bool)
-    kept = np.flatnonzero(reached)
-    start = np.asarray(initial)[kept]
-    return start / start.sum(), np.asarray(subgenerator)[np.ix_(kept, kept)]
 
 
 def _correlations(result: FitResult) -> Figure:

@@ -42,6 +42,7 @@ class Entry:
 COMMANDS: dict[str, Entry] = {
     "example": Entry("crawltwin.cli.example", "write a ready scenario file, to have something to run at once"),
     "solve": Entry("crawltwin.cli.solve", "stationary measures of a scenario, solved exactly"),
+    "simulate": Entry("crawltwin.cli.simulate", "simulated measures with intervals, event by event"),
     "optimize": Entry("crawltwin.cli.optimize", "the best thresholds for every set of robots"),
     "reproduce": Entry("crawltwin.cli.reproduce", "every table and figure of the founding paper, against the print"),
 }

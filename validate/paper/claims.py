@@ -10,7 +10,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from analytic import solve
-from analytic.policy_table import PolicyTables, sorted_tables
+from analytic.policy_table import PolicyTables
+from analytic.tables import sorted_tables
 from crawltwin.model import ThresholdPolicy
 from validate.paper.base import (
     first_example,

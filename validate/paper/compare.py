@@ -19,19 +19,25 @@ def compare(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     >>> compare({"findings": [cell]}, {"findings": [cell | {"verdict": "misprint"}]})
     ['Table 1, a: verdict was reproduced, is misprint']
     """
-    return [*_findings(earlier, now), *_claims(earlier, now), *_curves(earlier, now)]
+    return [
+        *_findings(earlier, now, "findings"),
+        *_findings(earlier, now, "others"),
+        *_claims(earlier, now),
+        *_curves(earlier, now),
+        *_simulated(earlier, now),
+    ]
 
 
-def _findings(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    old, new = ({(item["where"], item["what"]): item for item in held["findings"]} for held in (earlier, now))
+def _findings(earlier: Mapping[str, Any], now: Mapping[str, Any], part: str) -> Iterator[str]:
+    old, new = ({(item["where"], item["what"]): item for item in held.get(part, [])} for held in (earlier, now))
     for name in sorted(old.keys() | new.keys()):
         label = ", ".join(name)
         if name not in new or name not in old:
             yield f"{label}: only in the {'earlier report' if name in old else 'new one'}"
             continue
-        for part in ("verdict", "printed"):
-            if old[name][part] != new[name][part]:
-                yield f"{label}: {part} was {old[name][part]}, is {new[name][part]}"
+        for cell in ("verdict", "printed"):
+            if old[name][cell] != new[name][cell]:
+                yield f"{label}: {cell} was {old[name][cell]}, is {new[name][cell]}"
         if not _same(old[name]["value"], new[name]["value"]):
             yield f"{label}: ours was {old[name]['value']}, is {new[name]['value']}"
 
@@ -53,6 +59,14 @@ def _curves(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
             pair = old.get(label, []), new.get(label, [])
             if len(pair[0]) != len(pair[1]) or not all(map(_same, *pair)):
                 yield f"figure {figure}, {label}: the curve differs"
+
+
+def _simulated(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Rows simulated in both; a report without simulation is no contradiction."""
+    old, new = ({(item["where"], item["what"]): item for item in held.get("simulated", [])} for held in (earlier, now))
+    for name in sorted(old.keys() & new.keys()):
+        if old[name]["inside"] != new[name]["inside"] or not _same(old[name]["value"], new[name]["value"]):
+            yield f"{', '.join(name)}, simulated: was {old[name]['value']}, is {new[name]['value']}"
 
 
 def _same(old: float | None, new: float | None) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from analytic import Optimum, PolicyCost, optimize, solve
-from analytic.optimize import threshold_vectors
+from analytic.tables import threshold_vectors
 from crawltwin.model import Scenario, ThresholdPolicy
 
 
@@ -33,8 +33,8 @@ class Landscape:
 
     @classmethod
     def of(cls, scenario: Scenario) -> Landscape:
-        """Compute it. Cost: milliseconds for exponential obsolescence, else one solve a policy."""
-        optimum = optimize(scenario.replace(policy=None))
+        """Compute it. Cost: milliseconds for exponential obsolescence, about a second for phase types at K = 5."""
+        optimum = optimize(scenario.replace(policy=None), method="enumerate")
         tables = map(tuple, optimum.tables.tolist())
         return cls(optimum, dict(zip(tables, optimum.costs.tolist(), strict=True)))
 

@@ -14,10 +14,23 @@ from typing import Any
 import crawltwin
 from crawltwin import workers as work
 from crawltwin.store import Store, key_of
-from validate.paper import claims, curves, formulas, matrices, measured, numbers, sweeps, table1, trace
+from validate.paper import (
+    claims,
+    curves,
+    formulas,
+    matrices,
+    measured,
+    numbers,
+    others,
+    simulated,
+    sweeps,
+    table1,
+    trace,
+)
 from validate.paper.claims import Claim
 from validate.paper.curves import Curve, PairCosts
 from validate.paper.finding import Finding
+from validate.paper.simulated import Simulated
 from validate.paper.source import paper
 
 Progress = Callable[[float, float], None]
@@ -29,6 +42,7 @@ _FINDINGS: Mapping[str, Callable[[], tuple[Finding, ...]]] = {
     "table 1": table1.judge,
     **{f"table {sweep.number}": partial(sweeps.judge, sweep) for sweep in sweeps.SWEEPS},
     "trace": trace.judge,
+    "others": others.judge,
 }
 _FIGURES: Mapping[str, Callable[[], tuple[Curve, ...]]] = {
     "1": curves.figure1,
@@ -62,12 +76,24 @@ class Reproduction:
     figures : mapping of "1" to "4" to tuple of Curve
     intervals : tuple of Interval
         Table 5 and the rounding of its inputs.
+    others : tuple of Finding
+        Results of other authors for special cases.
+    simulated : tuple of Simulated
+        The main rows, simulated; empty where that was not asked for.
     """
 
     findings: tuple[Finding, ...]
     claims: tuple[Claim, ...]
     figures: Mapping[str, tuple[Curve, ...]]
     intervals: tuple[Interval, ...]
+    others: tuple[Finding, ...] = ()
+    simulated: tuple[Simulated, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether every number is reproduced or explained, here and elsewhere, and no simulation contradicts."""
+        known = not self.of("not reproducible") and all(item.verdict == "reproduced" for item in self.others)
+        return known and all(item.inside for item in self.simulated)
 
     def of(self, verdict: str) -> tuple[Finding, ...]:
         """The findings with one verdict."""
@@ -82,10 +108,17 @@ class Reproduction:
             "claims": [asdict(item) for item in self.claims],
             "figures": {name: [_plain(curve) for curve in found] for name, found in self.figures.items()},
             "table_5_intervals": [_plain(item) for item in self.intervals],
+            "others": [item.to_json() for item in self.others],
+            "simulated": [asdict(item) | {"inside": item.inside} for item in self.simulated],
         }
 
 
-def reproduce(workers: int | None = None, store: Store | None = None, progress: Progress | None = None) -> Reproduction:
+def reproduce(
+    workers: int | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+    with_simulation: bool = False,
+) -> Reproduction:
     """Compute everything.
 
     Parameters
@@ -96,10 +129,12 @@ def reproduce(workers: int | None = None, store: Store | None = None, progress: 
         Where finished pieces are kept: an interrupted run goes on, and gives the same result.
     progress : callable, optional
         Called with (pieces done, pieces in all).
+    with_simulation : bool
+        Simulate the main rows too.
 
     Notes
     -----
-    Cost: about 30 s of one core without a store, half of it for the rounding box of Table 5.
+    Cost: about 20 s of one core, a third of it for the rounding box of Table 5; with simulation some minutes more.
     """
     # The longest pieces first, so that no worker ends alone on one of them.
     pieces = [
@@ -109,6 +144,8 @@ def reproduce(workers: int | None = None, store: Store | None = None, progress: 
         *[f"figure {name}" for name in _FIGURES],
         *[f"claim {name}" for name in claims.names() if not claims.on_figure_4(name)],
     ]
+    if with_simulation:
+        pieces += [f"simulated {index}" for index in range(len(simulated.rows()))]
     keys = [key_of("reproduce", crawltwin.__version__, paper(), name) for name in pieces]
     found: dict[str, Any] = {}
     for name, result in zip(pieces, work.run(compute, pieces, workers=workers, store=store, keys=keys), strict=True):
@@ -127,6 +164,8 @@ def compute(piece: str) -> dict[str, Any]:
         return {"findings": [item.to_json() for item in _FINDINGS[piece]()]}
     if kind == "variance":
         return {"costs": [[*pair, list(costs)] for pair, costs in curves.costs_at_variance(float(name)).items()]}
+    if kind == "simulated":
+        return asdict(simulated.judge(int(name)))
     if kind == "figure":
         return {"curves": [_plain(curve) for curve in _FIGURES[name]()]}
     return asdict(claims.judge(name, {}))
@@ -150,6 +189,8 @@ def _assemble(found: Mapping[str, Any]) -> Reproduction:
             Interval(**item | {"robots": tuple(item["robots"]), "thresholds": tuple(item["thresholds"])})
             for item in found["table 5"]["intervals"]
         ),
+        others=tuple(Finding(**item) for item in found["others"]["findings"]),
+        simulated=tuple(Simulated(**item) for name, item in found.items() if name.startswith("simulated ")),
     )
 
 

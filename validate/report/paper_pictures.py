@@ -88,14 +88,14 @@ def _curves(name: str, curves: Sequence[Curve], caption: str) -> Figure:
         for curve in curves:
             axes.plot(range(len(curve.costs)), curve.costs, label=curve.label)
         style_axes(axes, "threshold", "cost", whole_x=True, legend=False)
-        axes.legend(fontsize=9)
+        axes.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2 if len(curves) < 6 else 3)
 
     words = "; ".join(
         f"{curve.label}: {', '.join(f'{cost:.1f}' for cost in curve.costs)} at thresholds 0 to {len(curve.costs) - 1}"
         for curve in curves
     )
     data = {curve.label: list(curve.costs) for curve in curves}
-    return draw(name, paint, caption, f"Curves of the cost. {words}.", data=data)
+    return draw(name, paint, caption, f"Curves of the cost. {words}.", size=(5.6, 4.2), data=data)
 
 
 def _label(item: Interval) -> str:

@@ -21,7 +21,7 @@ class Printed:
     >>> Printed("89.40").unit
     Decimal('0.01')
     >>> Printed("89.40").agreement(89.4051), Printed("89.40").agreement(89.38)
-    ('rounded and truncated', '')
+    ('truncated', '')
     """
 
     text: str

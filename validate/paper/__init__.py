@@ -2,6 +2,6 @@
 
 from validate.paper.compare import compare
 from validate.paper.finding import Finding, Verdict
-from validate.paper.reproduce import Reproduction, reproduce
+from validate.paper.run import Reproduction, reproduce
 
 __all__ = ["Finding", "Reproduction", "Verdict", "compare", "reproduce"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from validate.paper.curves import Curve
-from validate.paper.reproduce import Interval, Reproduction
+from validate.paper.run import Interval, Reproduction
 from validate.report.blocks import Figure
 from validate.report.draw import COLOURS, FAINT, draw, style_axes
 

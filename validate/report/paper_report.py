@@ -9,7 +9,7 @@ from validate.paper.base import first_example
 from validate.paper.finding import Finding
 from validate.paper.measured import from_A
 from validate.paper.others import ORIGINS
-from validate.paper.reproduce import Reproduction
+from validate.paper.run import Reproduction
 from validate.paper.source import paper
 from validate.report.blocks import Block, Cell, Column, Note, Points, Report, Section, Source, Table, Text, Tone
 from validate.report.paper_pictures import pictures, rounding_picture

@@ -16,8 +16,8 @@ from tests.unit.simulate.cases import CASES, assert_same, both, job_of, scenario
 
 @pytest.mark.parametrize(("kind", "admission"), CASES)
 def test_engines_agree_page_by_page(kind: str, admission: str):
-    run, pages = assert_same(job_of(scenario_of(kind, admission), pages=4000))
-    assert pages.fate.size >= 4000
+    run, pages = assert_same(job_of(scenario_of(kind, admission), pages=2500))
+    assert pages.fate.size >= 2500
     assert run.check_conservation() == 0
     assert abs(run.check_little()) < 1e-12
 
@@ -40,7 +40,7 @@ def test_engines_agree_without_obsolescence_without_buffer_and_under_a_free_tabl
 @pytest.mark.parametrize(("kind", "admission"), CASES)
 def test_records_obey_the_rules(kind: str, admission: str):
     scenario = scenario_of(kind, admission)
-    _, pages = run_piece(Piece(replace(job_of(scenario, pages=4000), recording=True), 0))
+    _, pages = run_piece(Piece(replace(job_of(scenario, pages=1200), recording=True), 0))
     assert pages is not None
     table = frame(pages)
     assert table["arrival"].is_monotonic_increasing

@@ -36,7 +36,9 @@ def bmaps(draw, phases: int | None = None) -> BMAP:
 @st.composite
 def phase_types(draw) -> PhaseType:
     size = draw(st.integers(1, 3))
-    jumps = np.array(draw(st.lists(st.lists(rates, min_size=size + 1, max_size=size + 1), min_size=size, max_size=size)))
+    jumps = np.array(
+        draw(st.lists(st.lists(rates, min_size=size + 1, max_size=size + 1), min_size=size, max_size=size))
+    )
     S = jumps[:, :size] - np.diag(np.diag(jumps[:, :size]))
     S -= np.diag(S.sum(axis=1) + jumps[:, size])
     weights = np.array(draw(st.lists(rates, min_size=size, max_size=size)))

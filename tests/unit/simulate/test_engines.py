@@ -24,7 +24,9 @@ def test_engines_agree_page_by_page(kind: str, admission: str):
 
 @pytest.mark.parametrize("kind", ["modes", "independent", "scaled"])
 def test_engines_agree_on_time_and_from_a_given_level(kind: str):
-    run, pages = assert_same(job_of(scenario_of(kind, "partial"), start=Start(np.array([0.0, 0.0, 0.5, 0.5])), time=700.0))
+    run, pages = assert_same(
+        job_of(scenario_of(kind, "partial"), start=Start(np.array([0.0, 0.0, 0.5, 0.5])), time=700.0)
+    )
     assert run.initial in (2, 3)
     assert (pages.batch[: run.initial] == -1).all()
     assert run.time == pytest.approx(700.0, rel=1e-12)

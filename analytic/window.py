@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from analytic.banded import level_marginals
 from analytic.chain import Chain, LevelFlow
-from analytic.extrapolate import Limit, limit
+from analytic.extrapolate import SHORTEST, Limit, limit, limits
 from analytic.kronecker import AnyArray, count_states
 from analytic.matrix_free import MAX_BYTES, LevelSolution, Progress, solve_matrix_free
 from analytic.sojourn import Fate
@@ -107,15 +107,18 @@ class WindowSojournTimes:
     ----------
     laws : tuple of LevelSojournTimes
         Of successive windows, the widest last.
-    exact : bool
-        The last law is exact; nothing is extrapolated.
     noise : float
         Relative error of each law itself.
+    remaining : int
+        Windows left until all pages are in order; with 0 the last law is exact and nothing is extrapolated.
+    share : float
+        Least share of a correction to expect as error, as found for the stationary measures.
     """
 
     laws: tuple[LevelSojournTimes, ...]
-    exact: bool
     noise: float
+    remaining: int
+    share: float
 
     def probability(self, fate: Fate) -> float:
         """P(a page has this fate); for `all`, the probability of being accepted."""
@@ -154,16 +157,16 @@ class WindowSojournTimes:
         return self._limit(known) if len(known) == len(values) else None
 
     def _limit(self, values: list[float] | list[FloatArray] | list[float | FloatArray]) -> Limit:
-        if self.exact:
+        if self.remaining == 0:
             last = np.asarray(values[-1], dtype=np.float64)
             return Limit(last, self.noise * np.abs(last))
-        return limit(values, self.noise)
+        return limit(values, self.noise, self.remaining, self.share)
 
 
 def solve_window(
     chain: Chain,
     *,
-    tolerance: float = 5e-5,
+    tolerance: float = 1e-4,
     max_states: int = MAX_STATES,
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
@@ -202,10 +205,11 @@ def solve_window(
         summary = _all_levels(full, cut, solution)
         law = LevelSojournTimes(cut, solution)
         values.append(_values(full, summary, law))
-        laws = [*laws[-4:], law]
+        laws = [*laws[1 - SHORTEST :], law]
         windows.append(window)
-        exact = window == deepest
-        found, errors = _limits(values, exact, noise)
+        remaining = max(deepest - 1 - window, 0)
+        exact = remaining == 0
+        found, errors, share = _limits(values, remaining, noise)
         _unseen(errors, found, cut.top)
         worst = relative_error(found, errors)
         if progress is not None:
@@ -218,7 +222,7 @@ def solve_window(
         measures={name: _plain(value) for name, value in found.items()},
         errors={name: _plain(value) for name, value in errors.items()},
         summary=summary,
-        sojourn=WindowSojournTimes(tuple(laws), exact, noise),
+        sojourn=WindowSojournTimes(tuple(laws), noise, remaining, share),
         windows=tuple(windows),
         states=solution.states,
         sweeps=solution.sweeps,
@@ -310,12 +314,15 @@ def _values(chain: Chain, summary: Summary, law: LevelSojournTimes) -> dict[str,
 
 
 def _limits(
-    values: list[dict[str, FloatArray]], exact: bool, noise: float
-) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-    if exact:
-        return values[-1], {name: 10 * noise * np.abs(value) for name, value in values[-1].items()}
-    limits = {name: limit([entry[name] for entry in values], noise) for name in values[-1]}
-    return {name: each.value for name, each in limits.items()}, {name: each.error for name, each in limits.items()}
+    values: list[dict[str, FloatArray]], remaining: int, noise: float
+) -> tuple[dict[str, FloatArray], dict[str, FloatArray], float]:
+    if remaining == 0:
+        return values[-1], {name: 10 * noise * np.abs(value) for name, value in values[-1].items()}, 0.0
+    found, share = limits(values, noise, remaining)
+    extrapolated, errors = {}, {}
+    for name, each in found.items():
+        extrapolated[name], errors[name] = each.value, each.error
+    return extrapolated, errors, share
 
 
 def _unseen(errors: dict[str, FloatArray], found: dict[str, FloatArray], top: int) -> None:

@@ -44,6 +44,8 @@ COMMANDS: dict[str, Entry] = {
     "solve": Entry("crawltwin.cli.solve", "stationary measures of a scenario, solved exactly"),
     "simulate": Entry("crawltwin.cli.simulate", "simulated measures with intervals, event by event"),
     "optimize": Entry("crawltwin.cli.optimize", "the best thresholds for every set of robots"),
+    "validate": Entry("crawltwin.cli.validate", "the solved side against the simulated one, a verdict for each number"),
+    "sweep": Entry("crawltwin.cli.sweep", "measures and best policies over a grid: what if ...?"),
 }
 
 _EPILOG = """a first walk:

@@ -147,7 +147,7 @@ def test_bound_for_a_controller_that_sees_everything_is_the_linear_program(name,
 
 @pytest.mark.parametrize(("name", "capacity"), [("paper", 5), ("measured", 20), ("thinned", 6)])
 def test_bound_with_the_response_time_as_a_quotient(name, capacity):
-    """min over V of a V + min {c x : (g - V h) x <= 0}: one linear program for each V of a grid, none below the bound."""
+    """min over V of a V + min {c x : (g - V h) x <= 0}: a linear program for each V of a grid, none below the bound."""
     scenario = examples.load(name).replace(policy=None, capacity=capacity)
     process = DecisionProcess(scenario)
     columns = {rate: process.rewards[:, :, k].ravel() for k, rate in enumerate(RATES)}

@@ -17,6 +17,8 @@ export OPENBLAS_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# Byte-compiling every package at once would double the time of the set-up; Python does it when it imports.
+PIP := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope
 BENCH ?=
 
@@ -60,11 +62,11 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 	  echo "$(PYTHON) cannot make a virtual environment; on Debian or Ubuntu: apt-get install python3-venv" >&2; \
 	  rm -rf $(VENV); exit 1; }
-	@if $(BIN)/python -m pip install --quiet -e '.[dev,oracles,cluster]' -c constraints.txt; then :; else \
+	@if $(PIP) -e '.[dev,oracles,cluster]'; then :; else \
 	  echo "The oracles could not be installed together; going on with those that can." >&2; \
-	  $(BIN)/python -m pip install --quiet -e '.[dev,cluster]' -c constraints.txt || exit 1; \
+	  $(PIP) -e '.[dev,cluster]' || exit 1; \
 	  for oracle in stormpy line-solver ciw; do \
-	    $(BIN)/python -m pip install --quiet $$oracle -c constraints.txt || \
+	    $(PIP) $$oracle || \
 	      echo "No $$oracle on this platform: the tests that need it will be skipped." >&2; \
 	  done; fi
 	@touch $@

@@ -23,9 +23,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from crawltwin.model import PhaseType, Scenario
+from crawltwin.model import Fault, PhaseType, Scenario, TooLargeError
 from crawltwin.model.bmap import BMAP
 from crawltwin.model.checks import FloatArray, frozen
+
+MAX_LEVELS = 2_000_000
+"""Most levels for which the pieces of a chain are listed."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,16 @@ class Chain:
         """Build the pieces. Cost: (K + 1) (largest batch) small matrices; levels of one mode share them."""
         policy = scenario.policy_in_force
         top, capacity = scenario.top_level, scenario.capacity
+        if top > MAX_LEVELS:
+            raise TooLargeError(
+                [
+                    Fault(
+                        "capacity",
+                        f"the chain must have at most {MAX_LEVELS:,} levels; got {top:,}",
+                        "Levels far beyond the backlog have no weight: use a smaller capacity.",
+                    )
+                ]
+            )
         shared: dict[tuple[int, int], LevelFlow] = {}
         flows = []
         for level in range(top + 1):

@@ -33,24 +33,23 @@ def stationary_direct(generator: Generator) -> FloatArray:
 def _with_anchor(generator: Generator, anchor: int) -> FloatArray:
     balance = sp.csc_array(-generator.matrix.T)
     keep = np.delete(np.arange(balance.shape[0]), anchor)
-    column = -np.asarray(balance[:, [anchor]].toarray()).ravel()[keep]
-    factor = (
-        splu(
-            sp.csc_matrix(balance[keep][:, keep]),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
-        if keep.size
-        else None
-    )
     p = np.ones(balance.shape[0])
-    if factor is not None:
+    if keep.size:
+        column = -np.asarray(balance[:, [anchor]].toarray()).ravel()[keep]
+        system = sp.csc_matrix(balance[keep][:, keep])
+        try:
+            factor = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        except RuntimeError:
+            raise _nearly_decomposable() from None
         p[keep] = factor.solve(column)
     if not np.isfinite(p).all() or (p < -1e-9 * p.max()).any():
-        raise ConvergenceError(
-            "the sparse direct solution is not a probability vector: the chain is too nearly decomposable for it. "
-            "Use --method block, which never subtracts"
-        )
+        raise _nearly_decomposable()
     p = np.maximum(p, 0.0)
     return np.asarray(p / p.sum())
+
+
+def _nearly_decomposable() -> ConvergenceError:
+    return ConvergenceError(
+        "the sparse direct solution is not a probability vector: the chain is too nearly decomposable for it. "
+        "Use --method block, which never subtracts"
+    )

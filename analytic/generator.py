@@ -131,12 +131,8 @@ def sum_of_clocks(chain: Chain, waiting: int) -> Any:
     """A_i = S (+) Gamma^{(+) i}: the service clock and `waiting` obsolescence clocks run side by side."""
     R = chain.obsolescence_phases
     total = kron_all(chain.service.subgenerator, sp.eye_array(R**waiting))
-    for j in range(waiting):
-        total = total + kron_all(
-            sp.eye_array(chain.service_phases * R**j),
-            chain.Gamma,
-            sp.eye_array(R ** (waiting - j - 1)),
-        )
+    for before, after, count in _positions(R, waiting):
+        total = total + count * kron_all(sp.eye_array(chain.service_phases * before), chain.Gamma, sp.eye_array(after))
     return total
 
 
@@ -145,13 +141,16 @@ def leave_one(chain: Chain, waiting: int) -> Any:
     R, M = chain.obsolescence_phases, chain.service_phases
     ends = np.outer(chain.service.exit_rates, chain.service.initial)
     total = kron_all(ends, np.ones((R, 1)), sp.eye_array(R ** (waiting - 1)))
-    for j in range(waiting):
-        total = total + kron_all(
-            sp.eye_array(M * R**j),
-            chain.Gamma0[:, None],
-            sp.eye_array(R ** (waiting - j - 1)),
-        )
+    for before, after, count in _positions(R, waiting):
+        total = total + count * kron_all(sp.eye_array(M * before), chain.Gamma0[:, None], sp.eye_array(after))
     return total
+
+
+def _positions(R: int, waiting: int) -> list[tuple[int, int, int]]:
+    """Sizes before and after each clock's factor, and how often; with one phase all positions are the same."""
+    if R == 1:
+        return [(1, 1, waiting)] if waiting else []
+    return [(R**j, R ** (waiting - j - 1), 1) for j in range(waiting)]
 
 
 def kron_all(*factors: Any) -> Any:

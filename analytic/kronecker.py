@@ -78,8 +78,10 @@ class PhaseBasis:
         if order is not None:
             matrix = Gamma[np.ix_(order, order)]
             return cls(gamma[order].copy(), matrix.copy(), Gamma0[order].copy(), np.ones(gamma.size), natural=True)
+        T: AnyArray
+        U: AnyArray
         T, U = schur(Gamma, output="real")
-        if np.abs(np.diag(T, -1)).max() > 0:
+        if np.tril(T, -1).any():  # a pair of complex eigenvalues is left as a block
             T, U = schur(Gamma, output="complex")
         adjoint = U.conj().T
         return cls(gamma @ U, np.triu(T), adjoint @ Gamma0, adjoint @ np.ones(gamma.size), natural=False)

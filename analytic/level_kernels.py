@@ -259,3 +259,60 @@ def solve_level(
                 total[b] += weight * value
                 flow[b] += rate * value
     return change
+
+
+@njit(cache=True)
+def apply_level(
+    x: AnyArray,
+    matrix: AnyArray,
+    small: AnyArray,
+    classes: IntArray,
+    pairs: IntArray,
+    shifts: AnyArray,
+    vectors: IntArray,
+    h: int,
+    more: IntArray,
+    less: IntArray,
+    out: AnyArray,
+) -> None:  # pragma: no cover - compiled
+    """Add x Q_ii: the small block's generator `small`, and the clocks of all waiting pages.
+
+    `shifts` is the sum of the clocks' diagonal entries for each count vector of all pages; otherwise as in
+    `solve_level`.
+    """
+    F, D, A = x.shape
+    R = matrix.shape[0]
+    q = 0
+    for r in range(R):
+        q += vectors[0, r]
+    for f in range(F):
+        k = classes[f]
+        for c in range(D):
+            shift = shifts[pairs[k, c]]
+            for a in range(A):
+                value = x[f, c, a]
+                out[f, c, a] += shift * value
+                for b in range(A):
+                    out[f, c, b] += value * small[a, b]
+            digit_weight, rest = 1, f
+            for _ in range(h):
+                r = rest % R
+                rest //= R
+                for s in range(r):
+                    rate = matrix[s, r]
+                    if rate != 0.0:
+                        source = f - (r - s) * digit_weight
+                        for a in range(A):
+                            out[f, c, a] += rate * x[source, c, a]
+                digit_weight *= R
+            if q > 0:
+                for r in range(R):
+                    if vectors[c, r] > 0:
+                        below = less[c, r]
+                        for s in range(r):
+                            rate = matrix[s, r]
+                            if rate != 0.0:
+                                source = more[below, s]
+                                rate = rate * vectors[source, s]
+                                for a in range(A):
+                                    out[f, c, a] += rate * x[f, source, a]

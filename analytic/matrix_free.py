@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analytic import level_kernels as kernels
+from analytic.anderson import Anderson
 from analytic.banded import level_marginals
 from analytic.chain import Chain
 from analytic.kronecker import AnyArray, PhaseBasis
@@ -39,6 +40,16 @@ Progress = Callable[[str, float], None]
 
 MAX_BYTES = 4 * 2**30
 """Most memory that the level arrays may take."""
+
+FLOOR = 2e-13
+"""Relative change of a sweep that rounding alone may cause."""
+
+NEST_ABOVE, NEST_WINDOW, NEST_TOLERANCE = 500_000, 6, 1e-5
+"""Chains with more states start from the solution, to this tolerance, of a window of that many pages."""
+
+MIX_BELOW, PAUSE = 0.03, 6
+"""Steps are mixed when the relative change is below the first: before it the iteration is far from linear. When a
+mixture makes the change grow, so many plain sweeps follow."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +64,14 @@ class LevelSolution:
         Level 0: shape (1, 1, W); level i: shape (ordered strings, count vectors, W M), in the basis of `space`.
     space : WindowLevels
         What the axes mean.
+    clocks : ndarray, shape (top + 1, W M)
+        Conditional rate at which some waiting page becomes obsolete, by level and small state.
     states, sweeps : int
         Size of the chain, and sweeps done.
     residual : float
         Bound of the 1-norm of p Q over the fastest rate.
+    error : float
+        Estimate of the largest relative error of a level's vector, from the last change and the rate of convergence.
     converged : bool
         Always true for a returned solution; a failure raises.
     seconds : float
@@ -66,9 +81,11 @@ class LevelSolution:
     summary: Summary
     levels: tuple[AnyArray, ...]
     space: WindowLevels
+    clocks: FloatArray
     states: int
     sweeps: int
     residual: float
+    error: float
     converged: bool
     seconds: float
 
@@ -76,10 +93,11 @@ class LevelSolution:
 def solve_matrix_free(
     chain: Chain,
     *,
-    tolerance: float = 1e-12,
-    max_sweeps: int = 1000,
+    tolerance: float = 1e-11,
+    max_sweeps: int = 3000,
     window: int | None = None,
     start: Sequence[AnyArray] | None = None,
+    mixing: int = 3,
     max_bytes: int = MAX_BYTES,
     progress: Progress | None = None,
 ) -> LevelSolution:
@@ -99,6 +117,8 @@ def solve_matrix_free(
         Keep only this many of the oldest waiting pages in order (see `analytic.window`). Default: all, exact.
     start : sequence of ndarray, optional
         Warm start: the `levels` of a solution of the same shape, for instance under another policy.
+    mixing : int
+        Sweeps that the Krylov acceleration mixes (`analytic.anderson`); 0 for plain sweeps in the least memory.
     max_bytes : int
         Refuse before anything is built when more memory would be needed.
     progress : callable, optional
@@ -118,49 +138,75 @@ def solve_matrix_free(
         PhaseBasis.of(chain.gamma, chain.Gamma, chain.Gamma0),
         full if window is None else min(window, full),
     )
-    sweeper = Sweeper(chain, space, max_bytes)
+    sweeper = Sweeper(chain, space, max_bytes, vectors=1 + 2 * (mixing + 2 if mixing else 0))
+    if start is None and sweeper.states > NEST_ABOVE and space.window > NEST_WINDOW:
+        start = _nested_start(chain, space)
     sweeper.begin(start)
-    change, rate, sweeps = 1.0, 0.5, 0
-    total = 1.0
-    while sweeps < max_sweeps:
+    krylov = Anderson(mixing, sweeper.bounds) if mixing else None
+    change, rate, resume = 1.0, 0.5, 0
+    for sweeps in range(1, max_sweeps + 1):
         previous = change
         sweeper.correct()
+        mix = krylov is not None and previous < MIX_BELOW and sweeps >= resume
+        before = sweeper.scaled_copy() if mix else None
         change, total = sweeper.sweep()
-        sweeps += 1
-        # The slowest of the last ratios is the safe one; early ratios are not asymptotic.
-        ratio = change / previous if previous > 0 else 0.0
-        rate = min(max(ratio, 0.5 * rate), 0.999)
         if progress is not None:
-            progress("sweeps", min(1.0, np.log10(max(change, 1e-300)) / np.log10(tolerance)))
+            progress("sweeps", min(1.0, max(0.0, np.log10(max(change, 1e-300)) / np.log10(tolerance))))
         if not np.isfinite(change):
             break
-        if change * rate / (1.0 - rate) <= tolerance or change <= 4e-16:
-            summary = sweeper.summary()
+        if change > FLOOR:
+            # A ratio above one half of the last is believed at once, a faster one only by and by.
+            observed = change / previous if krylov is None or not mix else krylov.contraction
+            rate = min(max(observed, 0.7 * rate), 0.999)
+        error = change * rate / (1.0 - rate)
+        if error <= tolerance or change <= FLOOR:
             return LevelSolution(
-                summary,
+                sweeper.summary(),
                 tuple(sweeper.levels),
                 space,
+                sweeper.clocks,
                 sweeper.states,
                 sweeps,
                 2.0 * total,
+                error,
                 converged=True,
                 seconds=time.perf_counter() - began,
             )
+        if krylov is not None and before is not None:
+            if change > 2 * previous and krylov.plain is not None:
+                # The mixture went astray: back to the last plain step, and some more of them.
+                sweeper.vector[:] = krylov.plain
+                krylov.forget()
+                change, resume = previous, sweeps + PAUSE
+            else:
+                krylov.mix(before, sweeper.vector)
+            sweeper.measure()
     raise ConvergenceError(
         f"the sweeps must reach a relative change of {tolerance:g} in {max_sweeps} sweeps; "
-        f"got {change:g} after {sweeps}. Raise max_sweeps, or check for rates many orders of magnitude apart.",
+        f"got {change:g}. Raise max_sweeps, or check for rates many orders of magnitude apart.",
     )
+
+
+def _nested_start(chain: Chain, space: WindowLevels) -> list[AnyArray]:
+    """Levels of a narrow window, widened one page at a time."""
+    rough = solve_matrix_free(chain, tolerance=NEST_TOLERANCE, window=NEST_WINDOW)
+    levels = list(rough.levels)
+    for window in range(rough.space.window, space.window):
+        narrow = WindowLevels(space.basis, window)
+        levels[2:] = [narrow.refine(x, waiting) for waiting, x in enumerate(levels[2:], start=1)]
+    return levels
 
 
 class Sweeper:
     """The iterate and one sweep over it. Mutable on purpose: it owns the memory of the iteration."""
 
-    def __init__(self, chain: Chain, space: WindowLevels, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, chain: Chain, space: WindowLevels, max_bytes: int = MAX_BYTES, vectors: int = 1) -> None:
         W, M, top = chain.arrival_phases, chain.service_phases, chain.top
         self.chain, self.space = chain, space
         sizes = [W] + [W * M * space.size(level - 1) for level in range(1, top + 1)]
         self.states = sum(sizes)
-        need = (self.states + 2 * max(sizes)) * space.dtype.itemsize
+        need = (vectors * self.states + 2 * max(sizes)) * space.dtype.itemsize
+        self.bounds = [0, *np.cumsum(sizes).tolist()]
         if need > max_bytes:
             raise TooLargeError(
                 [
@@ -193,7 +239,7 @@ class Sweeper:
                 self._empty = np.diag(stay.sum(axis=1) + out) - stay
         self.levels: list[AnyArray] = []
         self._scales: list[AnyArray] = []
-        self._clocks = np.zeros((top + 1, W * M))
+        self.clocks = np.zeros((top + 1, W * M))
         self._totals: list[FloatArray] = []
         self._flow = np.zeros(top + 1)
 
@@ -201,22 +247,36 @@ class Sweeper:
         """Take a warm start, or fresh clocks on every waiting page."""
         chain, space, top = self.chain, self.space, self.chain.top
         W, A = chain.arrival_phases, chain.arrival_phases * chain.service_phases
+        self.vector = np.zeros(self.states, dtype=space.dtype)
+        shapes = [(1, 1, W)] + [(*space.shape(level - 1), A) for level in range(1, top + 1)]
+        self.levels = [
+            self.vector[a:b].reshape(shape)
+            for a, b, shape in zip(self.bounds[:-1], self.bounds[1:], shapes, strict=True)
+        ]
         if start is not None:
-            self.levels = [np.array(level, dtype=space.dtype) for level in start]
-            self._measure()
+            for own, given in zip(self.levels, start, strict=True):
+                own[:] = given
+            self.measure()
             return
-        self.levels = [np.full((1, 1, W), 1.0 / W, dtype=space.dtype)]
+        self.levels[0][:] = 1.0 / W
         if top > 0:
-            self.levels.append(np.full((1, 1, A), 1.0 / A, dtype=space.dtype))
+            self.levels[1][:] = 1.0 / A
         for level in range(2, top + 1):
-            self.levels.append(space.add(self.levels[-1], level - 2))
-        self._measure()
+            self.levels[level][:] = space.add(self.levels[level - 1], level - 2)
+        self.measure()
 
-    def _measure(self) -> None:
+    def scaled_copy(self) -> AnyArray:
+        """The iterate as the next sweep sees it, the correction of the level masses carried out."""
+        for level, scale in zip(self.levels, self._scales, strict=True):
+            level *= scale
+            scale[:] = 1.0
+        return self.vector.copy()
+
+    def measure(self) -> None:
         """Level totals and conditional obsolescence rates of the iterate as it stands."""
         space = self.space
         self._totals = [self.levels[0][0, 0].real.copy()]
-        self._clocks[:] = 0.0
+        self.clocks[:] = 0.0
         for level in range(1, self.chain.top + 1):
             x, tables = self.levels[level], self._tables[level - 1]
             weights = tables.sums[tables.pairs][tables.classes]
@@ -233,11 +293,11 @@ class Sweeper:
         self._flow[level] = float(flow.sum())
         with np.errstate(divide="ignore", invalid="ignore"):
             clocks = np.where(total > 0, flow / total, 0.0)
-        self._clocks[level] = np.maximum(np.where(np.isfinite(clocks), clocks, 0.0), 0.0)
+        self.clocks[level] = np.maximum(np.where(np.isfinite(clocks), clocks, 0.0), 0.0)
 
     def correct(self) -> None:
         """Aggregation and disaggregation: make the (level, arrival, service) law exact for the present clocks."""
-        empty, busy = level_marginals(self.chain, self._clocks)
+        empty, busy = level_marginals(self.chain, self.clocks)
         wanted = [empty, *busy.reshape(self.chain.top, -1)]
         for level, (total, target) in enumerate(zip(self._totals, wanted, strict=True)):
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -266,7 +326,7 @@ class Sweeper:
         old = self.levels[0] * self._scales[0]
         if below is not None:
             new = np.linalg.solve(self._empty.T, below[0, 0].real)[None, None, :].astype(space.dtype)
-            self.levels[0] = new
+            self.levels[0][:] = new
             difference = float(np.abs(new - old).sum())
             worst = max(worst, difference / float(np.abs(new).sum()))
             total_change += difference
@@ -300,7 +360,6 @@ class Sweeper:
         chain = self.chain
         W, M, top = chain.arrival_phases, chain.service_phases, chain.top
         mass = float(sum(total.sum() for total in self._totals))
-        for level in self.levels:
-            level /= mass
+        self.vector /= mass
         busy = np.array(self._totals[1:]).reshape(top, W, M) / mass
         return Summary(self._totals[0] / mass, busy, self._flow / mass)

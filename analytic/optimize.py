@@ -1,178 +1,80 @@
-r"""Best thresholds for every set of robots (the problem of section 2, solved by enumeration as in section 7).
+r"""Best thresholds for every set of robots (the problem of section 2).
 
-For a set of n numbers of robots, largest first, all threshold vectors
+For a set of n numbers of robots, largest first, the threshold vectors
 :math:`0 \le j_1 \le \dots \le j_{n-1} \le K-1` are compared: the first number is used at least when the system is
 empty, the last at least when it is full, and those between may be skipped where thresholds coincide. `strict` keeps to
 the paper's :math:`j_1 < \dots < j_{n-1}`, where every number is used.
+
+Three ways, and the result says which:
+
+* *enumerated*: every policy is evaluated, with the tails of the recursion shared. What section 7 does.
+* *bounded*: all single numbers and all pairs are evaluated; for larger sets branch and bound (`analytic.branch`) finds
+  the best and proves that no other is better by more than the tolerance.
+* *searched*: where the chain is too large for bounds, thresholds are moved one at a time while that helps. No proof.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from analytic.policy_table import PolicyTables, monotone_tables
-from analytic.solution import versions
-from analytic.solve import solve
-from crawltwin.model import Fault, InputError, LevelPolicy, Scenario, ThresholdPolicy, TooLargeError
+from analytic.block_table import MAX_WIDTH
+from analytic.branch import BranchAndBound
+from analytic.decision import DecisionProcess
+from analytic.optimum import Optimum, PolicyCost, Proof
+from analytic.rewards import cost_of_rates
+from analytic.tables import (
+    Progress,
+    Tables,
+    monotone_tables,
+    rates_of_tables,
+    single_clock,
+    sorted_tables,
+    table_of,
+    threshold_vectors,
+    thresholds_of,
+    widest_level,
+)
+from crawltwin.model import Fault, InputError, Scenario
 from crawltwin.model.checks import FloatArray
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["METHODS", "Optimum", "PolicyCost", "optimize", "threshold_vectors"]
 
-MAX_TABLES = 2_000_000
-"""Most policies that are enumerated."""
+METHODS = ("auto", "enumerate", "bound", "search")
 
-Progress = Callable[[int, int], None]
+MAX_ENUMERATED = 4e6
+"""Most levels, over all policies, for which enumeration is chosen by itself (exponential obsolescence)."""
 
+MAX_DENSE_WORK = 6e10
+"""Most multiplications for which enumeration is chosen by itself (phase-type obsolescence)."""
 
-@dataclass(frozen=True)
-class PolicyCost:
-    """The best policy of one set of robots.
-
-    Parameters
-    ----------
-    robots, thresholds : tuple of int
-    cost : float
-        Equation (2).
-    strict_thresholds, strict_cost
-        The best with every number of robots in use; None when the capacity has too few levels for that.
-    """
-
-    robots: tuple[int, ...]
-    thresholds: tuple[int, ...]
-    cost: float
-    strict_thresholds: tuple[int, ...] | None
-    strict_cost: float | None
-
-    @property
-    def policy(self) -> ThresholdPolicy:
-        """As a policy object."""
-        return ThresholdPolicy(self.robots, self.thresholds)
-
-    def to_json(self) -> dict[str, Any]:
-        """Keys of the contract, and the strict variant."""
-        strict = None
-        if self.strict_thresholds is not None:
-            strict = {"thresholds": list(self.strict_thresholds), "cost": self.strict_cost}
-        return {
-            "robots": list(self.robots),
-            "thresholds": list(self.thresholds),
-            "cost": self.cost,
-            "strict": strict,
-        }
+MAX_NODES = 20_000
+"""Nodes of branch and bound for one set of robots; a set that needs more is reported as searched, with its gap."""
 
 
-@dataclass(frozen=True, eq=False)
-class Optimum:
-    """The best threshold policies of a scenario.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    best : PolicyCost
-        Over all sets; of equal costs the one with the fewest numbers of robots.
-    policies : tuple of PolicyCost
-        The best for each set of robots, single numbers first.
-    profit : float
-        Relative profit R against the best fixed number of robots, percent.
-    tables, costs : ndarray
-        Every policy that was compared, as robots by level, with its cost.
-    """
-
-    scenario: Scenario
-    best: PolicyCost
-    policies: tuple[PolicyCost, ...]
-    profit: float
-    tables: npt.NDArray[np.int64] = field(repr=False)
-    costs: FloatArray = field(repr=False)
-
-    @property
-    def fixed(self) -> Mapping[int, float]:
-        """Cost of each fixed number of robots, the paper's C_r."""
-        return {item.robots[0]: item.cost for item in self.policies if len(item.robots) == 1}
-
-    def curve(self, robots: Iterable[int]) -> pd.DataFrame:
-        """Cost over all thresholds for one set of robots: columns j1, j2, ..., cost (the paper's Figure 1)."""
-        import pandas as pd
-
-        used = tuple(sorted(robots, reverse=True))
-        rows = [
-            (*thresholds, self._cost_of(used, thresholds))
-            for thresholds in threshold_vectors(len(used), self.scenario.capacity)
-        ]
-        return pd.DataFrame(rows, columns=[*(f"j{k}" for k in range(1, len(used))), "cost"])
-
-    def _cost_of(self, robots: tuple[int, ...], thresholds: tuple[int, ...]) -> float:
-        return self._lookup[_table(robots, thresholds, self.scenario.capacity)]
-
-    @property
-    def _lookup(self) -> Mapping[tuple[int, ...], float]:
-        if "_by_table" not in self.__dict__:
-            pairs = zip(map(tuple, self.tables.tolist()), self.costs.tolist(), strict=True)
-            object.__setattr__(self, "_by_table", dict(pairs))
-        found: Mapping[tuple[int, ...], float] = self.__dict__["_by_table"]
-        return found
-
-    def to_json(self) -> dict[str, Any]:
-        """As `crawltwin optimize --json` prints it."""
-        return {
-            "title": self.scenario.title,
-            "scenario": self.scenario.content_hash,
-            "best": {
-                "robots": list(self.best.robots),
-                "thresholds": list(self.best.thresholds),
-                "cost": self.best.cost,
-            },
-            "policies": [item.to_json() for item in self.policies],
-            "profit_percent": self.profit,
-            "compared": len(self.tables),
-            "curves": [
-                {"robots": list(item.robots), "cost": self.curve(item.robots)["cost"].tolist()}
-                for item in self.policies
-                if len(item.robots) == 2
-            ],
-            "versions": versions(),
-        }
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a set of robots."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            [
-                {
-                    "robots": item.robots,
-                    "thresholds": item.thresholds,
-                    "cost": item.cost,
-                    "strict_thresholds": item.strict_thresholds,
-                    "strict_cost": item.strict_cost,
-                }
-                for item in self.policies
-            ]
-        )
-
-
-def optimize(scenario: Scenario, progress: Progress | None = None) -> Optimum:
-    """Compare every threshold policy of every set of robots.
+def optimize(
+    scenario: Scenario, progress: Progress | None = None, method: str = "auto", tolerance: float = 1e-9
+) -> Optimum:
+    """Find the best threshold policy of every set of robots.
 
     Parameters
     ----------
     scenario : Scenario
         With cost weights; its policy is ignored.
     progress : callable, optional
-        Called with (policies done, policies in all).
+        Called with (policies or sets done, in all).
+    method : {"auto", "enumerate", "bound", "search"}
+    tolerance : float
+        Relative gap at which a bound counts as a proof.
 
     Notes
     -----
-    Cost: with exponential obsolescence a few microseconds a policy and level, tails of the recursion shared; otherwise
-    one `solve` a policy. With n numbers of robots there are C(K + n, n - 1) policies.
+    Cost: enumeration takes a few microseconds a policy and level with exponential obsolescence; with n numbers of
+    robots there are C(K + n, n - 1) policies. Bounds take a few hundred small banded factorisations a set, linear in K.
 
     Examples
     --------
@@ -190,74 +92,206 @@ def optimize(scenario: Scenario, progress: Progress | None = None) -> Optimum:
                 )
             ]
         )
-    robots, K = scenario.arrivals.robot_numbers, scenario.capacity
-    count = math.comb(K + len(robots), len(robots) - 1)
-    if count > MAX_TABLES:
-        raise TooLargeError(
-            [
-                Fault(
-                    "capacity",
-                    f"at most {MAX_TABLES:,} threshold policies are compared one by one; got {count:,} for capacity "
-                    f"{K} and {len(robots)} numbers of robots",
-                    "Use fewer numbers of robots or a smaller capacity.",
-                )
-            ]
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    chosen = _choose(scenario) if method == "auto" else method
+    search = _Search(scenario, progress, tolerance)
+    if chosen == "enumerate":
+        search.evaluate(monotone_tables(search.robots, scenario.capacity))
+        return search.result("enumerated")
+    search.evaluate(search.small_sets())
+    return search.result("bounded" if chosen == "bound" else "searched")
+
+
+def _choose(scenario: Scenario) -> str:
+    K, n = scenario.capacity, len(scenario.arrivals.robot_numbers)
+    if n <= 2:
+        return "enumerate"
+    if single_clock(scenario):
+        return "enumerate" if math.comb(K + n, n - 1) * (K + 1) <= MAX_ENUMERATED else "bound"
+    width = widest_level(scenario)
+    if width > MAX_WIDTH:
+        return "search"
+    assert scenario.obsolescence is not None
+    R = scenario.obsolescence.lumped().order
+    # Distinct tails of a level times the cube of its width; each level down is narrower by R.
+    work = sum(math.comb(depth + n, n - 1) * (width / R**depth) ** 3 for depth in range(K))
+    return "enumerate" if work <= MAX_DENSE_WORK else "search"
+
+
+class _Search:
+    """Evaluated tables, and the best of each set among them."""
+
+    def __init__(self, scenario: Scenario, progress: Progress | None, tolerance: float) -> None:
+        self.scenario, self.progress, self.tolerance = scenario, progress, tolerance
+        self.robots = tuple(sorted(scenario.arrivals.robot_numbers))
+        self.rates: dict[tuple[int, ...], FloatArray] = {}
+        self.costs: dict[tuple[int, ...], float] = {}
+
+    def small_sets(self) -> Tables:
+        """All single numbers and all pairs."""
+        K = self.scenario.capacity
+        found = [table_of([r], [], K) for r in self.robots]
+        for low, high in combinations(self.robots, 2):
+            found += [table_of([high, low], [j], K) for j in range(K)]
+        return sorted_tables(np.array(found, dtype=np.int64))
+
+    def evaluate(self, tables: Tables, progress: bool = True) -> None:
+        """Evaluate what is not known yet."""
+        new = [row for row in map(tuple, tables.tolist()) if row not in self.costs]
+        if not new:
+            return
+        wanted = np.array(new, dtype=np.int64)
+        rates = rates_of_tables(self.scenario, wanted, self.progress if progress else None)
+        assert self.scenario.cost is not None
+        costs = cost_of_rates(rates, self.scenario.cost)
+        self.rates.update(zip(new, rates, strict=True))
+        self.costs.update(zip(new, costs.tolist(), strict=True))
+
+    def result(self, method: Proof) -> Optimum:
+        """The best of every set of robots."""
+        best = best_of_sets(self.robots, self.costs)
+        if method != "enumerated":
+            best = {chosen: item for chosen, item in best.items() if len(chosen) <= 2}
+            larger = [c for size in range(3, len(self.robots) + 1) for c in combinations(self.robots, size)]
+            process = DecisionProcess(self.scenario) if method == "bounded" else None
+            for done, chosen in enumerate(larger):
+                best[chosen] = self._larger_set(chosen, best, process)
+                if self.progress is not None:
+                    self.progress(done + 1, len(larger))
+        policies = tuple(best[c] for size in range(1, len(self.robots) + 1) for c in combinations(self.robots, size))
+        winner = min(policies, key=lambda item: (round(item.cost, 12 - _digits(item.cost)), len(item.robots)))
+        cheapest_fixed = min(item.cost for item in policies if len(item.robots) == 1)
+        tables = np.array(list(self.rates), dtype=np.int64)
+        proofs: tuple[Proof, ...] = ("searched", "bounded", "enumerated")
+        weakest = min((item.proof for item in policies), key=proofs.index)
+        return Optimum(
+            self.scenario,
+            winner,
+            policies,
+            100 * (1 - winner.cost / cheapest_fixed) if cheapest_fixed > 0 else 0.0,
+            tables,
+            np.array(list(self.rates.values())),
+            weakest,
         )
-    tables = monotone_tables(robots, K)
-    costs = _costs(scenario, tables, progress)
-    lookup = dict(zip(map(tuple, tables.tolist()), costs.tolist(), strict=True))
-    policies = tuple(
-        _best_of(chosen, K, lookup)
-        for size in range(1, len(robots) + 1)
-        for chosen in combinations(sorted(robots), size)
-    )
-    best = min(policies, key=lambda item: (round(item.cost, 12 - _digits(item.cost)), len(item.robots)))
-    cheapest_fixed = min(item.cost for item in policies if len(item.robots) == 1)
-    return Optimum(scenario, best, policies, 100 * (1 - best.cost / cheapest_fixed), tables, costs)
+
+    def _larger_set(
+        self, chosen: tuple[int, ...], smaller: Mapping[tuple[int, ...], PolicyCost], process: DecisionProcess | None
+    ) -> PolicyCost:
+        """The best of three or more numbers, from the best of its subsets with the same ends."""
+        K, robots = self.scenario.capacity, tuple(sorted(chosen, reverse=True))
+        subsets = (chosen[:k] + chosen[k + 1 :] for k in range(1, len(chosen) - 1))
+        seed = min((smaller[subset] for subset in subsets), key=lambda item: item.cost)
+        table = self._descend(robots, table_of(seed.robots, seed.thresholds, K), strict=False)
+        proof: Proof = "searched"
+        bound = None
+        if process is not None:
+            table, bound = self._bounded(robots, table, process)
+            if bound >= self.costs[table] - self.tolerance * abs(self.costs[table]):
+                proof = "bounded"
+        found = PolicyCost(robots, thresholds_of(table, robots), self.costs[table], None, None, proof, bound)
+        if len(robots) > K + 1:
+            return found
+        spread = self._descend(robots, table_of(robots, _spread(found.thresholds, K), K), strict=True)
+        # A free optimum that happens to use every number is the strict optimum too.
+        own = proof if spread == table else "searched"
+        return replace(
+            found,
+            strict_thresholds=thresholds_of(spread, robots),
+            strict_cost=self.costs[spread],
+            strict_proof=own,
+        )
+
+    def _bounded(
+        self, robots: tuple[int, ...], table: tuple[int, ...], process: DecisionProcess
+    ) -> tuple[tuple[int, ...], float]:
+        numbers = np.array(process.robot_numbers)
+        allowed = np.tile(np.isin(numbers, robots), (self.scenario.capacity + 1, 1))
+        allowed[0], allowed[-1] = numbers == robots[0], numbers == robots[-1]
+        search = BranchAndBound(process, allowed, monotone=True, tolerance=self.tolerance / 2, max_nodes=MAX_NODES)
+        found = search.run(np.searchsorted(numbers, table))
+        assert found.table is not None
+        best = tuple(int(r) for r in numbers[found.table])
+        self.evaluate(np.array([best], dtype=np.int64), progress=False)
+        table = min(table, best, key=lambda row: self.costs[row])
+        # The two evaluations differ in the last digits; a bound above a cost that was reached says no more than it.
+        return table, min(found.bound, self.costs[table])
+
+    def _descend(self, robots: tuple[int, ...], table: tuple[int, ...], strict: bool) -> tuple[int, ...]:
+        """Move one threshold, or all from one on, by powers of two while that helps."""
+        K = self.scenario.capacity
+        steps = [sign * 2**power for power in range(K.bit_length()) for sign in (-1, 1)]
+        while True:
+            here = thresholds_of(table, robots)
+            near = [table_of(robots, moved, K) for moved in _neighbours(here, steps, K, strict)]
+            if table not in self.costs:
+                near.append(table)
+            if near:
+                self.evaluate(sorted_tables(np.array(near, dtype=np.int64)), progress=False)
+            best = min([table, *near], key=lambda row: self.costs[row])
+            if self.costs[best] >= self.costs[table]:
+                return table
+            table = best
 
 
-def threshold_vectors(size: int, capacity: int, strict: bool = False) -> Iterable[tuple[int, ...]]:
-    """All admissible thresholds for a set of `size` numbers of robots, in lexicographic order."""
-    if strict:
-        return combinations(range(capacity), size - 1)
-    stretched = combinations(range(capacity + size - 2), size - 1) if size > 1 else iter([()])
-    return (tuple(value - shift for shift, value in enumerate(chosen)) for chosen in stretched)
+def best_of_sets(robots: tuple[int, ...], costs: Mapping[tuple[int, ...], float]) -> dict[tuple[int, ...], PolicyCost]:
+    """The best policy of each set among the evaluated tables, strict and free.
+
+    A table belongs to the set of its own numbers, where it is strict, and to every larger set with the same ends; so
+    the free optimum of a set is the best strict optimum of its subsets with the same ends.
+    """
+    strict: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for table, cost in costs.items():
+        used = tuple(sorted(set(table)))
+        if used not in strict or cost < costs[strict[used]]:
+            strict[used] = table
+    free: dict[tuple[int, ...], tuple[int, ...]] = {}
+    found: dict[tuple[int, ...], PolicyCost] = {}
+    for size in range(1, len(robots) + 1):
+        for chosen in combinations(robots, size):
+            subsets = (chosen[:k] + chosen[k + 1 :] for k in range(1, size - 1))
+            options = [free[subset] for subset in subsets if subset in free]
+            options += [strict[chosen]] if chosen in strict else []
+            if not options:
+                continue
+            free[chosen] = min(options, key=lambda table: costs[table])
+            down, own = tuple(reversed(chosen)), strict.get(chosen)
+            found[chosen] = PolicyCost(
+                down,
+                thresholds_of(free[chosen], down),
+                costs[free[chosen]],
+                None if own is None else thresholds_of(own, down),
+                None if own is None else costs[own],
+                "enumerated",
+                costs[free[chosen]],
+                None if own is None else "enumerated",
+            )
+    return found
 
 
-def _table(robots: tuple[int, ...], thresholds: tuple[int, ...], capacity: int) -> tuple[int, ...]:
-    edges = (-1, *thresholds, capacity)
-    return tuple(r for r, low, high in zip(robots, edges, edges[1:], strict=False) for _ in range(high - low))
+def _neighbours(here: tuple[int, ...], steps: Iterable[int], capacity: int, strict: bool) -> Iterable[tuple[int, ...]]:
+    gap = 1 if strict else 0
+    for k in range(len(here)):
+        for step in steps:
+            for moved in (
+                (*here[:k], here[k] + step, *here[k + 1 :]),
+                (*here[:k], *(j + step for j in here[k:])),
+            ):
+                rising = all(b - a >= gap for a, b in pairwise(moved))
+                if moved != here and rising and moved[0] >= 0 and moved[-1] < capacity:
+                    yield moved
 
 
-def _best_of(chosen: tuple[int, ...], capacity: int, lookup: Mapping[tuple[int, ...], float]) -> PolicyCost:
-    robots = tuple(sorted(chosen, reverse=True))
-
-    def cost(thresholds: tuple[int, ...]) -> float:
-        return lookup[_table(robots, thresholds, capacity)]
-
-    free = min(threshold_vectors(len(robots), capacity), key=cost)
-    strict = min(threshold_vectors(len(robots), capacity, strict=True), key=cost, default=None)
-    return PolicyCost(robots, free, cost(free), strict, None if strict is None else cost(strict))
-
-
-def _costs(scenario: Scenario, tables: npt.NDArray[np.int64], progress: Progress | None) -> FloatArray:
-    assert scenario.cost is not None
-    if scenario.obsolescence is None or scenario.obsolescence.lumped().order == 1:
-        shared = PolicyTables(scenario)
-        pieces = np.array_split(tables, max(1, tables.size // 2_000_000))
-        found = []
-        for piece in pieces:
-            found.append(shared.costs(piece, scenario.cost))
-            if progress is not None:
-                progress(sum(map(len, found)), len(tables))
-        return np.concatenate(found)
-    costs = np.empty(len(tables))
-    for index, table in enumerate(tables.tolist()):
-        cost = solve(scenario.replace(policy=LevelPolicy(table))).measures["cost"]
-        costs[index] = np.inf if cost is None else cost
-        if progress is not None:
-            progress(index + 1, len(tables))
-    return costs
+def _spread(thresholds: tuple[int, ...], capacity: int) -> tuple[int, ...]:
+    """The nearest thresholds that all differ."""
+    out: list[int] = []
+    for j in thresholds:
+        out.append(max(j, out[-1] + 1 if out else 0))
+    last = capacity
+    for k in range(len(out) - 1, -1, -1):
+        out[k] = min(out[k], last - 1)
+        last = out[k]
+    return tuple(out)
 
 
 def _digits(value: float) -> int:

@@ -11,7 +11,6 @@ served, robots, and the *sojourn of served pages a unit of time*, whose quotient
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,11 +21,9 @@ from numba import njit
 
 from analytic.chain import Chain, LevelFlow, level_flow
 from analytic.gth import factor_in_place, solve_left_in_place, solve_right_in_place, stationary_in_place
+from analytic.rewards import RATES, Prospects, cost_of_rates
 from crawltwin.model import CostWeights, Fault, InputError, LevelPolicy, Scenario
 from crawltwin.model.checks import FloatArray
-
-RATES = ("pages", "lost", "obsolete", "served", "robots", "starvation", "sojourn_served", "level")
-"""Names of the linear rates, in the order of the columns that `PolicyTables.rates` returns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +99,7 @@ class PolicyTables:
         ] * np.eye(n)
         down1 = np.kron(np.eye(W), S0[:, None])
         rewards, rewards0 = np.zeros((modes, top + 1, len(RATES), n)), np.zeros((modes, len(RATES), W))
-        waits = served_waits(chain)
+        waits = Prospects.of(chain).wait
         inner = np.kron(np.eye(W), S)
         for mode, robots in enumerate(self.robot_numbers):
             flows: dict[int, LevelFlow] = {}
@@ -120,7 +117,7 @@ class PolicyTables:
                 flow = flows[min(max(K - level, 0), B)]
                 sojourn = np.zeros((W, M if level else 1))
                 for place, rates in enumerate(flow.place_rates, start=1):
-                    ahead = waits[level + place - 1]
+                    ahead = waits[level + place - 1][:, 0]
                     sojourn += np.outer(rates, ahead if level else [beta @ ahead])
                 columns = (
                     np.repeat(flow.page_rates, sojourn.shape[1]),
@@ -139,59 +136,6 @@ class PolicyTables:
                         rewards0[mode, column] = value
         rooms = np.minimum(np.maximum(K - np.arange(top + 1), 0), B)
         return up, up0, stay0, down, down1, rewards, rewards0, rooms
-
-
-def cost_of_rates(rates: FloatArray, weights: CostWeights) -> FloatArray:
-    """Equation (2) from the linear rates; infinite response where no page is ever served."""
-    _pages, lost, obsolete, served, robots, starvation, sojourn, _ = rates.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        response = np.where(served > 0, sojourn / served, np.inf if weights.response else 0.0)
-    return np.asarray(
-        weights.loss * lost
-        + weights.obsolescence * obsolete
-        + weights.response * response
-        + weights.robots * robots
-        + weights.starvation * starvation
-    )
-
-
-def served_waits(chain: Chain) -> FloatArray:
-    """E[V; served] by pages ahead and service phase, one obsolescence phase: Corollary 1's w^(1).
-
-    (j theta I - S) w_j = v_j + (S_0 beta + (j - 1) theta I) w_{j-1}, and the same for v with no source. Cost: K small
-    solves.
-    """
-    M, stale, S = chain.service_phases, float(chain.Gamma0[0]), chain.service.subgenerator
-    ends = np.outer(chain.service.exit_rates, chain.service.initial)
-    waits = np.zeros((chain.top, M))
-    chance: FloatArray = np.ones(M)
-    waits[0] = np.linalg.solve(-S, chance)
-    for j in range(1, chain.top):
-        system, forward = j * stale * np.eye(M) - S, ends + (j - 1) * stale * np.eye(M)
-        chance = np.linalg.solve(system, forward @ chance)
-        waits[j] = np.linalg.solve(system, chance + forward @ waits[j - 1])
-    return waits
-
-
-def monotone_tables(robots: Sequence[int], capacity: int) -> npt.NDArray[np.int64]:
-    """Every table that never rises with the level, over the given numbers of robots; high levels change least.
-
-    There are C(capacity + n, n - 1) of them for n numbers of robots.
-    """
-    numbers = np.sort(np.array(robots, dtype=np.int64))
-    tables = numbers[:, None]
-    for _ in range(capacity):
-        # Prepend a lower level: it runs at least as many robots as the level above it.
-        grown = [
-            np.column_stack([np.full(int((tables[:, 0] <= r).sum()), r), tables[tables[:, 0] <= r]]) for r in numbers
-        ]
-        tables = np.vstack(grown)
-    return sorted_tables(tables)
-
-
-def sorted_tables(tables: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The tables in an order in which the highest levels change least."""
-    return np.ascontiguousarray(tables[np.lexsort(tables.T)])
 
 
 @njit(cache=True)

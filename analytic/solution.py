@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 import crawltwin
-from analytic.sojourn import SojournTimes
+from analytic.sojourn_law import SojournLaw
 from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class Solution:
     measures: Mapping[str, Any]
     mode_probabilities: Mapping[int, float]
     solver: SolverReport
-    sojourn: SojournTimes = field(repr=False)
-    errors: Mapping[str, float] = field(default_factory=dict)
+    sojourn: SojournLaw = field(repr=False)
+    errors: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

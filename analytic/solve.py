@@ -1,13 +1,14 @@
 """`solve`: choose a method, solve, and return every measure with its proof.
 
 The phase types are lumped first. With one obsolescence phase (or none) the banded elimination is exact, linear in the
-capacity and keeps the digits of small probabilities; otherwise the explicit chain is solved directly while it is small.
+capacity and keeps the digits of small probabilities. With several, the paper's block algorithm serves while the levels
+are small, the matrix-free solver while the state vector fits, and ordered windows with extrapolation beyond.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -18,16 +19,22 @@ from analytic.block import MAX_BLOCK, stationary_block, stationary_qbd
 from analytic.chain import Chain
 from analytic.direct import stationary_direct
 from analytic.generator import Generator
+from analytic.matrix_free import Progress, solve_matrix_free
 from analytic.sojourn import SojournTimes
+from analytic.sojourn_law import SojournLaw
+from analytic.sojourn_levels import LevelSojournTimes
 from analytic.solution import Solution, SolverReport
 from analytic.summary import Summary, basic_measures, mode_probabilities
 from analytic.tagged import TaggedChain, start_weights, start_weights_single
+from analytic.window import solve_window
 from crawltwin.model import MEASURES, InputError, Scenario
 from crawltwin.model.checks import FloatArray
 
-Method = Literal["auto", "direct", "block", "qbd", "banded"]
+Method = Literal["auto", "direct", "block", "qbd", "banded", "matrix-free", "window"]
 METHODS: tuple[str, ...] = get_args(Method)
-Progress = Callable[[str, float], None]
+
+EXACT_STATES = 6_000_000
+"""Largest chain that `auto` solves exactly with several obsolescence phases: about half a minute and 300 MB."""
 
 
 @dataclass(frozen=True)
@@ -35,22 +42,28 @@ class Solved:
     """What a method hands back before measures are taken."""
 
     summary: Summary
-    sojourn: SojournTimes
+    sojourn: SojournLaw
     states: int
     residual: float
-    errors: dict[str, float] = field(default_factory=dict)
+    measures: Mapping[str, Any] = field(default_factory=dict)
+    errors: Mapping[str, Any] = field(default_factory=dict)
+    relative_error: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
-def solve(scenario: Scenario, method: str = "auto") -> Solution:
+def solve(scenario: Scenario, method: str = "auto", *, progress: Progress | None = None) -> Solution:
     """Stationary measures of a scenario under its policy.
 
     Parameters
     ----------
     scenario : Scenario
         With a policy, unless the arrivals know a single number of robots.
-    method : {"auto", "direct", "block", "qbd", "banded"}
+    method : {"auto", "direct", "block", "qbd", "banded", "matrix-free", "window"}
         `direct`: sparse LU of the explicit generator. `block`: the paper's section 3. `qbd`: its section 6, single
-        arrivals. `banded`: one obsolescence phase, linear in the capacity.
+        arrivals. `banded`: one obsolescence phase, linear in the capacity. `matrix-free`: exact, no generator stored.
+        `window`: order kept for the oldest pages only, extrapolated, with an error estimate for every measure.
+    progress : callable, optional
+        Called with a word and the fraction done, by the two last methods.
 
     Returns
     -------
@@ -66,7 +79,14 @@ def solve(scenario: Scenario, method: str = "auto") -> Solution:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     chain = Chain.of(scenario)
     chosen, why = _choose(chain) if method == "auto" else (method, "asked for")
-    solved = _banded(chain) if chosen == "banded" else _explicit(chain, chosen)
+    if chosen == "banded":
+        solved = _banded(chain)
+    elif chosen == "matrix-free":
+        solved = _matrix_free(chain, progress)
+    elif chosen == "window":
+        solved = _window(chain, progress)
+    else:
+        solved = _explicit(chain, chosen)
     return assemble(chain, solved, chosen, why, began)
 
 
@@ -74,6 +94,8 @@ def assemble(chain: Chain, solved: Solved, method: str, why: str, began: float) 
     """All measures from what a method found."""
     scenario = chain.scenario
     measures: dict[str, Any] = basic_measures(chain, solved.summary)
+    measures["level_distribution"] = solved.summary.level_distribution.tolist()
+    measures.update(solved.measures)
     served, obsolete = solved.sojourn.moment(1, "served"), solved.sojourn.moment(1, "obsolete")
     measures["mean_sojourn"] = measures["mean_pages"] / measures["arrival_rate"]
     measures["mean_sojourn_served"] = served
@@ -92,8 +114,10 @@ def assemble(chain: Chain, solved: Solved, method: str, why: str, began: float) 
                 )
             }
         )
-    measures["level_distribution"] = solved.summary.level_distribution.tolist()
-    estimate = max([_identities(measures, solved.sojourn), *solved.errors.values()])
+    errors = dict(solved.errors)
+    if errors and "cost" in measures:
+        errors["cost"] = _cost_error(scenario, measures, errors)
+    estimate = max(_identities(measures, solved.sojourn), solved.relative_error)
     report = SolverReport(method, solved.states, solved.residual, estimate, time.perf_counter() - began, why)
     return Solution(
         scenario=scenario,
@@ -101,8 +125,8 @@ def assemble(chain: Chain, solved: Solved, method: str, why: str, began: float) 
         mode_probabilities=mode_probabilities(chain, solved.summary),
         solver=report,
         sojourn=solved.sojourn,
-        errors=solved.errors,
-        notes=_notes(chain),
+        errors=errors,
+        notes=(*_notes(chain), *solved.notes),
     )
 
 
@@ -111,13 +135,67 @@ def _choose(chain: Chain) -> tuple[str, str]:
         return "banded", "one obsolescence phase: elimination in a band, linear in the capacity"
     if chain.level_states(chain.top) <= MAX_BLOCK // 4:
         return "block", "small levels: the paper's block algorithm, which never subtracts"
-    return "direct", "several obsolescence phases: sparse direct solution of the explicit chain"
+    if chain.states <= EXACT_STATES:
+        return "matrix-free", f"{chain.obsolescence_phases} obsolescence phases: exact sweeps over levels, no generator"
+    return "window", f"{chain.states:.3g} states do not fit: order kept for the oldest pages only, extrapolated"
 
 
 def _banded(chain: Chain) -> Solved:
     summary = solve_banded(chain)
     tagged = TaggedChain.of(chain, start_weights_single(chain, summary))
     return Solved(summary, SojournTimes(tagged), chain.states, banded_residual(chain, summary))
+
+
+def _matrix_free(chain: Chain, progress: Progress | None) -> Solved:
+    found = solve_matrix_free(chain, progress=progress)
+    return Solved(
+        found.summary,
+        LevelSojournTimes(chain, found),
+        found.states,
+        found.residual,
+        notes=(f"{found.sweeps} sweeps",),
+    )
+
+
+def _window(chain: Chain, progress: Progress | None) -> Solved:
+    found = solve_window(chain, progress=progress)
+    notes = [
+        f"windows of {found.windows[0]} to {found.windows[-1]} ordered pages"
+        + (": the last keeps all, so the answer is exact" if found.exact else ", every measure extrapolated")
+    ]
+    if not found.reached:
+        notes.append("the tolerance was not reached: a wider window does not fit; see the error of each measure")
+    return Solved(
+        found.summary,
+        found.sojourn,
+        found.states,
+        found.residual,
+        measures={name: _listed(value) for name, value in found.measures.items()},
+        errors={name: _listed(value) for name, value in found.errors.items()},
+        relative_error=found.relative_error,
+        notes=tuple(notes),
+    )
+
+
+def _listed(value: float | FloatArray) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _cost_error(scenario: Scenario, measures: Mapping[str, Any], errors: Mapping[str, Any]) -> float:
+    """Error of (2) from the errors of its parts, all taken with the same sign."""
+    weights = scenario.cost
+    if weights is None:
+        return 0.0
+    rate = measures["arrival_rate"]
+    lost = weights.loss * measures["loss_probability"] + weights.obsolescence * measures["obsolescence_probability"]
+    return float(
+        errors["arrival_rate"] * lost
+        + rate * weights.loss * errors["loss_probability"]
+        + rate * weights.obsolescence * errors["obsolescence_probability"]
+        + weights.response * errors.get("mean_sojourn_served", 0.0)
+        + weights.robots * errors["mean_active_robots"]
+        + weights.starvation * errors["starvation_probability"]
+    )
 
 
 def _explicit(chain: Chain, method: str) -> Solved:
@@ -133,7 +211,7 @@ def _explicit(chain: Chain, method: str) -> Solved:
     return Solved(generator.summarise(p), SojournTimes(tagged), chain.states, residual)
 
 
-def _identities(measures: dict[str, Any], sojourn: SojournTimes) -> float:
+def _identities(measures: dict[str, Any], sojourn: SojournLaw) -> float:
     """Largest disagreement among identities that hold exactly and that no method imposes."""
     fates = [measures[name] for name in ("loss_probability", "obsolescence_probability", "success_probability")]
     checks = [abs(sum(fates) - 1.0)]

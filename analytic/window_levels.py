@@ -44,6 +44,8 @@ class LevelTables:
     less: IntArray
     sums: AnyArray
     flows: AnyArray
+    shifts: AnyArray
+    small: AnyArray
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,18 @@ class WindowLevels:
             kernels.add_counted(v, self.basis.start, one_less(counted, self.basis.order), out)
         return out
 
+    def refine(self, x: AnyArray, waiting: int) -> AnyArray:
+        """The same level with one page more kept in order, drawn from the counts: a start for the wider window."""
+        _, counted = self.split(waiting)
+        if counted == 0:
+            return x
+        R = self.basis.order
+        out = np.empty((x.shape[0] * R, count_states(counted - 1, R), x.shape[2]), dtype=self.dtype)
+        more, fewer = one_more(counted - 1, R), counts(counted - 1, R)
+        # Nobody leaves: the first argument is drawn from, the second only matters for obsolete pages.
+        kernels.draw_next(x, out, np.zeros(R, dtype=self.dtype), more, fewer, counted, out)
+        return out
+
     def tables(self, waiting: int, rates: FloatArray, row_sums: FloatArray) -> LevelTables:
         """Inverses of the small block, shifted by the clocks, for every count of phases.
 
@@ -133,25 +147,19 @@ class WindowLevels:
         front, rest = counts(ordered, R), counts(counted, R)
         both = (front[:, None, :] + rest[None, :, :]).reshape(-1, R)
         pairs = count_index(both, R).reshape(len(front), len(rest))
-        shifts = -(every @ np.diag(basis.matrix))
+        shifts = every @ np.diag(basis.matrix)
         n = len(row_sums)
         table = np.empty((len(every), n, n), dtype=self.dtype)
+        off = rates - np.diag(np.diag(rates))
+        small = off - np.diag(row_sums + off.sum(axis=1))
         if basis.natural:
-            inverse_table(rates, row_sums, shifts, table)
+            inverse_table(off, row_sums, -shifts, table)
         else:
-            off = rates - np.diag(np.diag(rates))
-            block = np.diag(row_sums + off.sum(axis=1)) - off
-            table[:] = np.linalg.inv(block[None] + shifts[:, None, None] * np.eye(n))
+            table[:] = np.linalg.inv(-small[None] - shifts[:, None, None] * np.eye(n))
         sums, flows = _weights(every, basis)
+        more, less = (one_more(counted - 1, R), one_less(counted, R)) if counted else (_NONE, _NONE)
         return LevelTables(
-            ordered_classes(ordered, R),
-            pairs,
-            table,
-            rest,
-            one_more(counted - 1, R) if counted else _NONE,
-            one_less(counted, R) if counted else _NONE,
-            sums,
-            flows,
+            ordered_classes(ordered, R), pairs, table, rest, more, less, sums, flows, shifts, small.astype(self.dtype)
         )
 
     def solve(
@@ -184,6 +192,23 @@ class WindowLevels:
             flow,
         )
         return float(change), total, flow
+
+    def apply(self, x: AnyArray, waiting: int, tables: LevelTables, out: AnyArray) -> None:
+        """Add x Q_ii to `out`."""
+        ordered, _ = self.split(waiting)
+        kernels.apply_level(
+            x,
+            self.basis.matrix,
+            tables.small,
+            tables.classes,
+            tables.pairs,
+            tables.shifts,
+            tables.vectors,
+            ordered,
+            tables.more,
+            tables.less,
+            out,
+        )
 
 
 def _weights(every: IntArray, basis: PhaseBasis) -> tuple[AnyArray, AnyArray]:

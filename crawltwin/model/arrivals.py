@@ -209,7 +209,7 @@ class MarkedStream(ControlledArrivals):
                 if blocks is not None:
                     checked.append(tuple(checks.frozen(block) for block in blocks[1:]))
         if not faults and zero is not None:
-            check_generator(zero + np.asarray(sum(sum(own) for own in checked)), "D0", faults)
+            check_generator(zero, zero + np.asarray(sum(sum(own) for own in checked)), "D0", faults)
         faults.raise_if_any()
         assert zero is not None
         object.__setattr__(self, "D0", checks.frozen(zero))

@@ -59,7 +59,7 @@ class BMAP(Value):
         faults = Faults()
         D = check_matrices(matrices, "D", faults)
         if D is not None:
-            check_generator(sum(D[1:], start=D[0]), "D", faults)
+            check_generator(D[0], sum(D[1:], start=D[0]), "D", faults)
             if not any((block > 0).any() for block in D[1:]):
                 faults.add("D", "D_1, D_2, ... must bring at least one page; got no positive rate in any of them")
         faults.raise_if_any()
@@ -259,28 +259,28 @@ def check_matrices(matrices: Any, place: str, faults: Faults) -> list[FloatArray
     first = checks.square_matrix(matrices[0], f"{place}[0]", faults)
     size = None if first is None else first.shape[0]
     rest = [checks.square_matrix(block, f"{place}[{k}]", faults, size) for k, block in enumerate(matrices[1:], start=1)]
-    if first is None or any(block is None for block in rest):
-        return None
-    found = [first, *[block for block in rest if block is not None]]
-    for row in np.flatnonzero(np.diag(first) >= 0)[:3]:
-        faults.add(
-            f"{place}[0][{row}][{row}]",
-            f"the diagonal of D_0 must be negative; got {first[row, row]:g}",
-            "It is minus the total rate out of the phase. A lost minus sign?",
-        )
+    found = [first, *rest]
     for k, block in enumerate(found):
+        if block is None:
+            continue
         off = block - np.diag(np.diag(block)) if k == 0 else block
         for row, column in np.argwhere(off < 0)[:3]:
+            place_of = f"{place}[{k}][{row}][{column}]"
+            faults.add(place_of, f"rates in D_{k} must be not negative; got {block[row, column]:g}")
+    if first is not None:
+        for row in np.flatnonzero(np.diag(first) >= 0)[:3]:
             faults.add(
-                f"{place}[{k}][{row}][{column}]",
-                f"rates in D_{k} must be not negative; got {block[row, column]:g}",
+                f"{place}[0][{row}][{row}]",
+                f"the diagonal of D_0 must be negative; got {first[row, row]:g}",
+                "It is minus the total rate out of the phase. A lost minus sign?",
             )
-    return found
+    usable = [block for block in found if block is not None]
+    return usable if len(usable) == len(found) else None
 
 
-def check_generator(total: FloatArray, place: str, faults: Faults) -> None:
-    """Rows that sum to zero, and one communicating class."""
-    scale = np.abs(np.diag(total)) + np.abs(total).max(axis=1)
+def check_generator(D0: FloatArray, total: FloatArray, place: str, faults: Faults) -> None:
+    """Rows that sum to zero, measured against the total rates on the diagonal of D_0, and one communicating class."""
+    scale = np.abs(np.diag(D0))
     sums = total.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums) > checks.ROW_SUM_TOLERANCE * scale)
     for row in wrong[:3]:

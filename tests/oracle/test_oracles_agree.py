@@ -1,6 +1,7 @@
 """The oracles against one another: what they say of the same queue must agree before they may judge ours."""
 
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -55,20 +56,31 @@ def test_mm1k_is_the_textbook_formula():
     assert answer["mean_sojourn_obsolete"] is None
 
 
-@pytest.mark.parametrize(("arrival_rate", "capacity"), [(0.5, 1), (0.8, 2), (1.0, 5), (2.5, 12)])
-def test_mm1k_by_every_road(arrival_rate: float, capacity: int):
-    closed = mm1k(arrival_rate, 1.25, capacity)
+QUEUES = pytest.mark.parametrize(("arrival_rate", "capacity"), [(0.5, 1), (0.8, 2), (1.0, 5), (2.5, 12)])
+
+
+@QUEUES
+@pytest.mark.parametrize(
+    "stationary",
+    [
+        stationary_fractions,
+        stationary_digits,
+        storm_stationary,
+        partial(storm_stationary, method="iterative"),
+    ],
+    ids=["fractions", "digits", "storm-direct", "storm-iterative"],
+)
+def test_mm1k_by_every_solver(arrival_rate: float, capacity: int, stationary):
     chain = full_chain(lambda level: poisson(arrival_rate), exponential(1.25), None, capacity)
-    expected = np.array(closed["level_distribution"])
-    for p in (
-        stationary_fractions(chain.generator),
-        stationary_digits(chain.generator),
-        storm_stationary(chain.generator),
-        storm_stationary(chain.generator, "iterative"),
-    ):
-        np.testing.assert_allclose(level_distribution(chain, np.array(p, float)), expected, rtol=1e-11)
+    p = level_distribution(chain, np.array(stationary(chain.generator), float))
+    np.testing.assert_allclose(p, mm1k(arrival_rate, 1.25, capacity)["level_distribution"], rtol=1e-11)
+
+
+@QUEUES
+def test_mm1k_by_line(arrival_rate: float, capacity: int):
+    closed = mm1k(arrival_rate, 1.25, capacity)
     line = line_map_ph_1_k(*poisson(arrival_rate), *exponential(1.25), capacity)
-    np.testing.assert_allclose(line["level_distribution"], expected, atol=1e-13)
+    np.testing.assert_allclose(line["level_distribution"], closed["level_distribution"], atol=1e-13)
     for name in line.keys() - {"level_distribution", "loss_by_throughput"}:
         assert line[name] == pytest.approx(closed[name], rel=1e-11)
 

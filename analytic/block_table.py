@@ -1,0 +1,199 @@
+r"""Many policies of one scenario with phase-type obsolescence: the paper's block recursion with its tails shared.
+
+As in `analytic.policy_table`, the first-passage matrices :math:`G_i` depend only on the numbers of robots from level
+i up. Here blocks are dense and grow as :math:`W M R^{i-1}`: the highest levels cost most and change least, so sharing
+their recursion over the tables is nearly all of the work saved. Blocks of each mode are cut from the chain once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lu_factor, lu_solve
+
+from analytic.chain import Chain
+from analytic.events import EventChain
+from analytic.gth import MMatrix
+from analytic.rewards import Prospects, cost_of_rates, state_rewards
+from crawltwin.model import CostWeights, Fault, LevelPolicy, Scenario, TooLargeError
+from crawltwin.model.bmap import stationary
+from crawltwin.model.checks import FloatArray
+
+MAX_WIDTH = 4_096
+"""Largest level, in states, for which dense blocks are formed."""
+
+EXACT_WIDTH = 256
+"""Up to this size blocks are factored without subtraction; beyond it by LAPACK, which is much faster there."""
+
+
+class _Factor(Protocol):
+    def solve(self, right: FloatArray) -> FloatArray: ...
+    def solve_left(self, left: FloatArray) -> FloatArray: ...
+
+
+@dataclass(frozen=True)
+class _Dense:
+    """LU factors by LAPACK, with the interface of `MMatrix`."""
+
+    factors: Any
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        return np.asarray(lu_solve(self.factors, right))
+
+    def solve_left(self, left: FloatArray) -> FloatArray:
+        return np.asarray(lu_solve(self.factors, left, trans=1))
+
+
+@dataclass
+class _Tail:
+    """The recursion's results at one level, for the robots at this level and above."""
+
+    robots: int = -1
+    censored: list[FloatArray] = field(default_factory=list)
+    factor: _Factor | None = None
+    passage: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BlockTables:
+    """Evaluates tables of robots by level, any number of obsolescence phases.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its policy is ignored.
+
+    Raises
+    ------
+    TooLargeError
+        When the widest level has more than `MAX_WIDTH` states.
+    """
+
+    scenario: Scenario
+
+    def __post_init__(self) -> None:
+        width = self._chain.level_states(self._chain.top)
+        if width > MAX_WIDTH:
+            raise TooLargeError(
+                [
+                    Fault(
+                        "capacity",
+                        f"the widest level must have at most {MAX_WIDTH:,} states for shared recursions over policies; "
+                        f"got {width:,}",
+                        "Use a smaller capacity.",
+                    )
+                ]
+            )
+
+    @cached_property
+    def _chain(self) -> Chain:
+        return Chain.of(self._fixed(self.scenario.arrivals.robot_numbers[0]))
+
+    def _fixed(self, robots: int) -> Scenario:
+        return self.scenario.replace(policy=LevelPolicy([robots] * (self.scenario.capacity + 1)))
+
+    @cached_property
+    def _events(self) -> dict[int, EventChain]:
+        first = EventChain.of(self._chain)
+        numbers = self.scenario.arrivals.robot_numbers
+        rest = {robots: EventChain.of(Chain.of(self._fixed(robots)), first) for robots in numbers[1:]}
+        return {numbers[0]: first, **rest}
+
+    @cached_property
+    def _rewards(self) -> dict[int, FloatArray]:
+        prospects = Prospects.of(self._chain)
+        return {robots: state_rewards(events, prospects) for robots, events in self._events.items()}
+
+    @cached_property
+    def _blocks(self) -> dict[tuple[int, int, int], FloatArray]:
+        return {}
+
+    def _block(self, robots: int, level: int, target: int) -> FloatArray:
+        """Q_{i,i'} of one mode, the diagonal set to zero."""
+        key = (robots, level, target)
+        if key not in self._blocks:
+            events = self._events[robots]
+            s = events.starts
+            block = events.generator[s[level] : s[level + 1], s[target] : s[target + 1]].toarray()
+            if level == target:
+                np.fill_diagonal(block, 0.0)
+            self._blocks[key] = block
+        return self._blocks[key]
+
+    def rates(
+        self,
+        tables: npt.NDArray[np.int64],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> FloatArray:
+        """The linear rates `RATES` of each table, shape (tables, 8).
+
+        Parameters
+        ----------
+        tables : ndarray of int, shape (tables, capacity + 1)
+            Robots at each level; sort them so that high levels change least.
+
+        Notes
+        -----
+        Cost: one factorisation and (largest batch) products of dense blocks for each level of each distinct tail.
+        """
+        top = self._chain.top
+        slots = np.minimum(np.arange(top + 1), self.scenario.capacity)
+        tails = [_Tail() for _ in range(top + 1)]
+        found = []
+        for done, table in enumerate(tables[:, slots].tolist()):
+            changed = [level for level in range(top + 1) if tails[level].robots != table[level]]
+            for level in range(max(changed, default=0), -1, -1):
+                self._recur(tails, level, table[level])
+            found.append(self._forward(tails, table))
+            if progress is not None:
+                progress(done + 1, len(tables))
+        return np.array(found)
+
+    def costs(self, tables: npt.NDArray[np.int64], weights: CostWeights) -> FloatArray:
+        """Equation (2) for each table."""
+        return cost_of_rates(self.rates(tables), weights)
+
+    def _recur(self, tails: list[_Tail], level: int, robots: int) -> None:
+        top, tail = self._chain.top, tails[level]
+        reach = min(self.scenario.arrivals.max_batch, top - level)
+        tail.robots = robots
+        tail.censored = [self._block(robots, level, level + step) for step in range(reach + 1)]
+        for step in range(reach, 0, -1):
+            passage = tails[level + step].passage
+            assert passage is not None
+            tail.censored[step - 1] = tail.censored[step - 1] + tail.censored[step] @ passage
+        if reach:
+            np.fill_diagonal(tail.censored[0], 0.0)
+        if level == 0:
+            return
+        down = self._block(robots, level, level - 1)
+        sums, inner = down.sum(axis=1), tail.censored[0]
+        if len(inner) <= EXACT_WIDTH:
+            tail.factor = MMatrix.from_parts(inner, sums)
+        else:
+            tail.factor = _Dense(lu_factor(np.diag(inner.sum(axis=1) + sums) - inner, overwrite_a=True))
+        tail.passage = tail.factor.solve(down)
+
+    def _forward(self, tails: list[_Tail], table: list[int]) -> FloatArray:
+        levels = [stationary(tails[0].censored[0])]
+        for level in range(1, self._chain.top + 1):
+            inflow = sum(
+                levels[level - step] @ tails[level - step].censored[step]
+                for step in range(1, level + 1)
+                if step < len(tails[level - step].censored)
+            )
+            factor = tails[level].factor
+            assert factor is not None
+            levels.append(factor.solve_left(np.asarray(inflow)))
+        starts = self._events[table[0]].starts
+        total = sum(float(part.sum()) for part in levels)
+        earned = sum(
+            part @ self._rewards[robots][starts[level] : starts[level + 1]]
+            for level, (part, robots) in enumerate(zip(levels, table, strict=True))
+        )
+        return np.asarray(earned) / total

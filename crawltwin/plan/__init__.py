@@ -1,0 +1,1 @@
+"""The operator's road through all rooms: log, model, policy, proof."""

@@ -1,0 +1,59 @@
+"""SimPy's environment with alarms that can be taken back.
+
+SimPy has no cancellation: a timeout that lost its race stays in the queue until its time comes. Here an alarm
+that is cancelled loses its callback at once, and the queue is swept when more than half of it is cancelled,
+so that a long run does not collect the past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappush
+from typing import Any
+
+from simpy import Environment, Event
+
+END_OF_SERVICE, OBSOLESCENCE, ARRIVAL, END_OF_BIN = range(4)
+"""What happens first where moments coincide."""
+
+_FEW = 64
+
+
+class Alarm(Event):
+    """An event at a given moment that calls one function with itself; `subject` says whose it is."""
+
+    def __init__(self, env: Calendar, callback: Callable[[Any], None], subject: Any) -> None:
+        # What Event.__init__ does, without its pending state: an alarm is certain from the start.
+        self.env = env
+        self.callbacks = [callback]
+        self._ok = True
+        self._value = None
+        self._defused = False
+        self.subject = subject
+
+
+class Calendar(Environment):
+    """Moments in absolute time, so that both engines add the same numbers in the same order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cancelled = 0
+        # SimPy's own queue under a name with a type.
+        self._moments: list[Any] = self._queue
+
+    def at(self, moment: float, priority: int, callback: Callable[[Any], None], subject: Any = None) -> Alarm:
+        """Call `callback` at `moment`."""
+        alarm = Alarm(self, callback, subject)
+        entry: tuple[Any, ...] = (moment, priority, next(self._eid), alarm)
+        heappush(self._moments, entry)
+        return alarm
+
+    def cancel(self, alarm: Alarm) -> None:
+        """Take an alarm back that has not rung."""
+        alarm.callbacks = []
+        self._cancelled += 1
+        if self._cancelled > _FEW and 2 * self._cancelled > len(self._moments):
+            # In place: SimPy's loop holds on to the same list.
+            self._moments[:] = [entry for entry in self._moments if entry[3].callbacks]
+            heapify(self._moments)
+            self._cancelled = 0

@@ -1,0 +1,60 @@
+"""Every snippet in the documents runs, and every example in a docstring is true.
+
+In Markdown, a ``python`` block runs as it stands (lines that start with ``>>>`` are checked as doctests), a ``console``
+block runs each line that starts with ``$ crawltwin``; blocks of one file share a directory and a namespace. A line
+``$ crawltwin ...  # exit 2`` says what exit code to expect.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from crawltwin.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PACKAGES = ("crawltwin", "analytic", "simulate", "fitting", "validate")
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def modules() -> list[str]:
+    found = []
+    for package in PACKAGES:
+        paths = importlib.import_module(package).__path__
+        found += [package, *(info.name for info in pkgutil.walk_packages(paths, package + "."))]
+    return [name for name in found if not name.endswith("__main__")]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_in_docstrings(name):
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_snippets_of_a_page(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    for number, match in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8"))):
+        kind, text = match.groups()
+        if kind == "console":
+            for line in text.splitlines():
+                if line.startswith("$ crawltwin"):
+                    command, _, expected = line[2:].partition("# exit ")
+                    code = main(shlex.split(command, comments=True)[1:])
+                    assert code == int(expected or 0), f"{page.name}: {line}\n{capsys.readouterr().err}"
+        elif ">>>" in text:
+            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+            parsed = doctest.DocTestParser().get_doctest(text, namespace, f"{page.name}[{number}]", str(page), 0)
+            runner.run(parsed, clear_globs=False)
+            namespace.update(parsed.globs)
+            assert runner.failures == 0, capsys.readouterr().out
+        else:
+            exec(compile(text, f"{page.name}[{number}]", "exec"), namespace)

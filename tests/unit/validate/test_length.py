@@ -1,0 +1,51 @@
+"""Run lengths: from variances to pages, and the check afterwards."""
+
+import math
+
+import pytest
+from scipy import stats
+
+from crawltwin.model import examples
+from validate.length import given_length, least_pages, plan_length, settling, surprising, variance_ratios
+from validate.plan import ValidationPlan
+from validate.runs import WARMUP_SHARE
+from validate.verdict import Comparison, reach
+
+
+def test_the_length_grows_with_the_square_of_error_over_margin():
+    plan = ValidationPlan()
+    pilot = [Comparison("mean_pages", "", 2.0, 2.0, error, 10**6, 0.01) for error in (0.01, 0.02)]
+    short = plan_length(pilot[:1], 10_000, plan, 0, None)
+    long = plan_length(pilot, 10_000, plan, 0, None)
+    assert long.pages == pytest.approx(4 * short.pages, rel=1e-3)
+    # With many degrees of freedom the pilot's caution vanishes: n = pilot * (reach * error / margin)^2.
+    assert short.pages == pytest.approx(10_000 * reach(0.99, 0.99) ** 2, rel=0.01)
+
+
+def test_the_budget_is_kept_and_said():
+    pilot = [Comparison("cost", "", 2.0, 2.0, 1.0, 49, 0.01)]
+    planned = plan_length(pilot, 10_000, ValidationPlan(budget=50_000), 0, None)
+    assert planned.pages == 40_000
+    assert planned.wanted > planned.pages
+    assert planned.limiting == "cost"
+    assert not planned.to_json()["within_budget"]
+
+
+def test_the_warm_up_outlasts_the_settling_time():
+    scenario = examples.load("mm1k")
+    settled = settling(scenario, 6)
+    least = least_pages(0.8, settled, replications=40)
+    each = least / 40 / 0.8
+    assert each * WARMUP_SHARE >= settled * (1 - 1e-9)
+    assert given_length(1000, least, settled).pages == least
+    assert settling(scenario, 10**9) is None
+    assert least_pages(0.8, None, 40) == 0
+
+
+def test_variances_are_compared_with_the_plan():
+    pilot = [Comparison("cost", "", 2.0, 2.0, 0.1, 49, 0.01)]
+    planned = plan_length(pilot, 1000, ValidationPlan(), 0, None)
+    seen = [Comparison("cost", "", 2.0, 2.0, 0.1 * math.sqrt(1000 / 4000), 99, 0.01)]
+    assert variance_ratios(planned, seen, 4000)["cost"] == pytest.approx(1.0)
+    assert not surprising(1.3, 99, 49, tests=1)
+    assert surprising(float(stats.f.ppf(0.9999, 99, 49)), 99, 49, tests=1)

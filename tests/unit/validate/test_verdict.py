@@ -1,0 +1,132 @@
+"""Two one-sided tests, Holm, the intersection-union claim: against statsmodels and theory, with their error rates."""
+
+import gc
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.weightstats import DescrStatsW
+
+from validate.verdict import Comparison, all_equivalent, judge, overall, reach
+
+
+def comparison(difference: float, error: float = 1.0, margin: float = 3.0, freedom: int = 99, **more) -> Comparison:
+    return Comparison("mean_pages", "", 10.0, 10.0 + difference, error, freedom, margin, **more)
+
+
+def test_p_values_are_those_of_statsmodels():
+    data = np.random.default_rng(1).normal(0.3, 2.0, 40)
+    error = data.std(ddof=1) / math.sqrt(data.size)
+    own = Comparison("mean_pages", "", 0.0, float(data.mean()), float(error), data.size - 1, margin=1.0)
+    described = DescrStatsW(data)
+    assert own.p_equivalence == pytest.approx(described.ttost_mean(-1.0, 1.0)[0], rel=1e-12)
+    assert own.p_difference == pytest.approx(described.ttest_mean(0.0)[1], rel=1e-12)
+
+
+def test_a_verdict_is_equivalent_exactly_when_both_bounds_lie_inside_the_margin():
+    verdicts = judge([comparison(float(difference)) for difference in np.linspace(-5, 5, 41)], confidence=0.99)
+    for verdict in verdicts:
+        inside = verdict.low > 10 - 3 and verdict.high < 10 + 3
+        assert (verdict.word == "equivalent") == inside
+    assert {verdict.word for verdict in verdicts} == {"equivalent", "inconclusive", "different"}
+
+
+def test_the_three_words():
+    words = [verdict.word for verdict in judge([comparison(0.1), comparison(9.0), comparison(2.5)])]
+    assert words == ["equivalent", "different", "inconclusive"]
+
+
+def test_a_significant_difference_inside_the_margin_is_equivalent():
+    (verdict,) = judge([comparison(1.0, error=0.1)])
+    assert verdict.word == "equivalent"
+    assert verdict.p_difference < 1e-6
+
+
+def test_holm_steps_down():
+    # p-values 0.001, 0.004, 0.02 against 0.01/3, 0.01/2, 0.01: two are rejected, and the adjusted values follow Holm.
+    scores = [stats.t.isf(p / 2, 99) for p in (0.02, 0.001, 0.004)]
+    verdicts = judge([comparison(float(score), margin=1e-9) for score in scores], confidence=0.99)
+    assert [verdict.word for verdict in verdicts] == ["inconclusive", "different", "different"]
+    assert [verdict.p_difference for verdict in verdicts] == pytest.approx([0.02, 0.003, 0.008])
+
+
+def test_false_difference_claims_stay_below_the_nominal_rate_over_a_family(monkeypatch):
+    # statsmodels collects garbage at every call, which takes longer than the test itself.
+    monkeypatch.setattr(gc, "collect", lambda: 0)
+    rng = np.random.default_rng(2)
+    families, alarms = 600, 0
+    for _ in range(families):
+        scores = stats.t.rvs(99, size=10, random_state=rng)
+        alarms += (
+            overall(judge([comparison(float(score), margin=0.5) for score in scores], confidence=0.9)) == "different"
+        )
+    # Holm's bound is 10%; ten independent tests reach 1 - (1 - 0.01)^10 = 9.6%.
+    assert stats.binomtest(alarms, families, 0.1, alternative="greater").pvalue > 0.001
+    assert alarms / families == pytest.approx(1 - 0.99**10, abs=0.04)
+
+
+def test_false_equivalence_claims_have_the_nominal_rate_at_the_margin():
+    rng = np.random.default_rng(3)
+    shifts = 6.0 + stats.t.rvs(99, size=4000, random_state=rng)
+    wrong = sum(comparison(float(shift), margin=6.0).p_equivalence <= 0.05 for shift in shifts)
+    assert stats.binomtest(wrong, shifts.size, 0.05).pvalue > 0.001
+
+
+def test_the_planned_power_is_reached():
+    rng = np.random.default_rng(4)
+    margin = reach(confidence=0.99, power=0.8)
+    draws = stats.norm.rvs(size=4000, random_state=rng)
+    found = sum(comparison(float(x), margin=margin, freedom=10**6).p_equivalence <= 0.01 for x in draws)
+    assert stats.binomtest(found, draws.size, 0.8).pvalue > 0.001
+
+
+def test_all_equivalent_needs_every_single_one():
+    good, open_one = comparison(0.0, margin=10), comparison(0.0, margin=1)
+    assert all_equivalent(judge([good, good]))
+    assert not all_equivalent(judge([good, open_one]))
+    assert overall(judge([good, open_one])) == "inconclusive"
+
+
+def test_missing_pages_are_enough_on_average():
+    rng = np.random.default_rng(5)
+    (verdict,) = judge([comparison(0.2, error=1.0, margin=2.0)], 0.99, 0.9, pages=1000)
+    assert verdict.word == "inconclusive"
+    assert "more pages" in verdict.needs
+    longer = 1000 + verdict.more_pages
+    error = math.sqrt(1000 / longer)
+    draws = 0.2 + error * rng.normal(size=4000)
+    decided = np.mean([comparison(float(x), error, 2.0, 10**6).p_equivalence <= 0.01 for x in draws])
+    assert decided >= 0.89
+
+
+def test_no_finite_run_is_promised_where_none_is_known_to_do():
+    (verdict,) = judge([comparison(0.0, error=math.inf)], pages=1000)
+    assert verdict.more_pages is None
+    assert verdict.needs == "inconclusive (needs more pages than can be told)"
+
+
+def test_constants_that_agree_up_to_rounding_are_equivalent_and_others_are_different():
+    same = Comparison("mean_active_robots", "", 3.0, 3.0 + 4e-16, 0.0, 99, 0.015, solved_error=3e-9)
+    off = Comparison("mean_active_robots", "", 3.0, 3.1, 0.0, 99, 0.015, solved_error=3e-9)
+    assert [verdict.word for verdict in judge([same, off])] == ["equivalent", "different"]
+    assert same.score == 0.0
+
+
+def test_the_solved_sides_own_error_counts_against_both_claims():
+    assert comparison(0.0, margin=3.0, solved_error=1.0).p_equivalence > comparison(0.0, margin=3.0).p_equivalence
+    assert comparison(4.0, solved_error=1.0).p_difference > comparison(4.0).p_difference
+
+
+def test_scores_are_standard_normal_for_any_freedom():
+    rng = np.random.default_rng(6)
+    for freedom in (5, 49):
+        scores = [
+            comparison(float(x), freedom=freedom).score for x in stats.t.rvs(freedom, size=3000, random_state=rng)
+        ]
+        assert stats.kstest(scores, "norm").pvalue > 0.001
+
+
+def test_json_has_the_contracts_keys():
+    found = judge([comparison(0.1)])[0].to_json()
+    assert {"solved", "simulated", "low", "high", "margin", "verdict"} <= set(found)

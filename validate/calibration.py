@@ -1,0 +1,355 @@
+r"""Is the whole machine sound? Standardised differences over many random crawlers must be standard normal.
+
+Each random scenario is solved and simulated for a fixed number of pages, and every compared number gives a score: its
+difference in standard errors. If both sides describe the same systems and the standard errors are right, scores are
+standard normal. Numbers of one scenario are dependent, numbers of different scenarios are not, so tests are made on one
+score a scenario:
+
+* the **pooled** sample takes one number of each scenario, drawn beforehand;
+* one sample for each measure takes that measure (of a measure with several parts, one part drawn beforehand).
+
+Each sample is tested with Anderson and Darling's statistic against the fully specified standard normal law (its null
+distribution by Monte Carlo, as scipy does it), and by a binomial test of the share of scores beyond +-1.96.
+
+Left out, by rules that look at the solved side and at the plan alone: numbers that are constant (a single mode), and
+probabilities or page averages that rest on fewer than `LEAST_CASES` expected cases, for which no normal law can be
+expected.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from crawltwin import workers as pool
+from crawltwin.model.checks import FloatArray
+from crawltwin.store import Store, key_of
+from validate.crosscheck import Evidence, gather_evidence
+from validate.plan import PROBABILITIES, ValidationPlan
+from validate.random_scenarios import random_scenario
+from validate.runs import Progress
+from validate.verdict import Comparison, judge
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCENARIOS = 200
+PAGES, REPLICATIONS = 400_000, 50
+"""Length and replications of each scenario."""
+LEAST_CASES = 2000
+"""Expected cases below which no normal law is expected of a number."""
+LEAST_SCORES = 50
+"""Smallest sample that is tested."""
+LEVEL = 0.01
+"""Of the tests of the calibration, and of the search for scenarios that stand out."""
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class SampleTest:
+    """One sample of scores against the standard normal law."""
+
+    name: str
+    scores: tuple[float, ...]
+    statistic: float
+    p_anderson_darling: float
+    beyond: int
+    p_binomial: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "sample": self.name,
+            "scenarios": len(self.scores),
+            "mean": float(np.mean(self.scores)),
+            "standard_deviation": float(np.std(self.scores, ddof=1)),
+            "anderson_darling": self.statistic,
+            "p_anderson_darling": self.p_anderson_darling,
+            "beyond_95": self.beyond,
+            "p_binomial": self.p_binomial,
+        }
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A scenario that stands out: what, by how much, and how to see it again."""
+
+    index: int
+    measure: str
+    score: float
+    p: float
+    command: str
+
+    @property
+    def file(self) -> str:
+        """Name of the scenario file that reproduces it."""
+        return f"outlier-{self.index}.toml"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "index": self.index,
+            "measure": self.measure,
+            "score": self.score,
+            "p": self.p,
+            "file": self.file,
+            "command": self.command,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The result over all scenarios.
+
+    Parameters
+    ----------
+    seed, count : int
+        The series of random scenarios and its length.
+    pooled : SampleTest
+        One number a scenario.
+    by_measure : tuple of SampleTest
+        One sample a measure.
+    outliers : tuple of Outlier
+        Scenarios with a number whose p-value is below `LEVEL` after Bonferroni's correction over everything.
+    false_alarms : int
+        Scenarios in which a number was called `different`; all are sound, so the expected share is at most 1%.
+    broken : tuple of str
+        Identities that failed, with their scenario.
+    """
+
+    seed: int
+    count: int
+    plan: ValidationPlan
+    pooled: SampleTest
+    by_measure: tuple[SampleTest, ...]
+    outliers: tuple[Outlier, ...]
+    false_alarms: int
+    broken: tuple[str, ...]
+    pages: int
+    seconds: float
+
+    @property
+    def p_false_alarms(self) -> float:
+        """Chance of so many false alarms or more at the nominal rate."""
+        nominal = 1 - self.plan.confidence
+        return float(stats.binomtest(self.false_alarms, self.count, nominal, alternative="greater").pvalue)
+
+    @property
+    def adjusted(self) -> FloatArray:
+        """Holm's adjusted p-values of all tests: the two of the pooled sample, then the two of each measure."""
+        tests = (self.pooled, *self.by_measure)
+        return np.asarray(
+            multipletests([p for one in tests for p in (one.p_anderson_darling, one.p_binomial)], method="holm")[1]
+        )
+
+    @property
+    def sound(self) -> bool:
+        """No test rejects, nothing stands out, no identity fails, no more false alarms than there may be."""
+        return (
+            bool((self.adjusted > LEVEL).all())
+            and not self.outliers
+            and not self.broken
+            and self.p_false_alarms > LEVEL
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "verdict": "calibrated" if self.sound else "not calibrated",
+            "seed": self.seed,
+            "scenarios": self.count,
+            "pooled": self.pooled.to_json(),
+            "by_measure": [one.to_json() for one in self.by_measure],
+            "smallest_adjusted_p": float(self.adjusted.min()),
+            "outliers": [one.to_json() for one in self.outliers],
+            "false_alarms": self.false_alarms,
+            "p_false_alarms": self.p_false_alarms,
+            "broken_identities": list(self.broken),
+            "plan": self.plan.to_json(),
+            "pages": self.pages,
+            "seconds": self.seconds,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Every score, tidy and long: sample, rank, score, normal quantile of its rank."""
+        import pandas as pd
+
+        rows = []
+        for one in (self.pooled, *self.by_measure):
+            for score, expected in zip(*probability_plot(one.scores), strict=True):
+                rows.append({"sample": one.name, "score": score, "normal": expected})
+        return pd.DataFrame(rows)
+
+    def write_outliers(self, folder: str | Path) -> tuple[Path, ...]:
+        """A scenario file for each scenario that stands out."""
+        target = Path(folder)
+        paths = []
+        for one in self.outliers:
+            target.mkdir(parents=True, exist_ok=True)
+            random_scenario(self.seed, one.index).write(target / one.file)
+            paths.append(target / one.file)
+        return tuple(dict.fromkeys(paths))
+
+
+def calibrate(
+    count: int = SCENARIOS,
+    seed: int = 1,
+    *,
+    pages: int = PAGES,
+    engine: str = "compiled",
+    workers: int | None = 1,
+    cluster: str | None = None,
+    store: Store | None = None,
+    progress: Progress | None = None,
+) -> Calibration:
+    """Solve and simulate `count` random scenarios and test the scores.
+
+    With a `store`, finished scenarios are kept there and an interrupted calibration goes on where it was. The result
+    is the same whatever the number of workers and of interruptions.
+
+    Cost: about half a second a scenario and core.
+    """
+    plan = calibration_plan(seed, pages, engine)
+    pieces = [(plan, index) for index in range(count)]
+    keys = [key_of("calibration", _VERSION, plan, random_scenario(seed, index)) for index in range(count)]
+    rows: list[dict[str, Any]] = []
+    for row in pool.run(calibrate_one, pieces, workers=workers, cluster=cluster, store=store, keys=keys):
+        rows.append(row)
+        if progress is not None:
+            progress(len(rows), count)
+    return judge_calibration(plan, rows)
+
+
+def calibration_plan(seed: int, pages: int = PAGES, engine: str = "compiled") -> ValidationPlan:
+    """What is declared for each scenario of a calibration."""
+    return ValidationPlan(seed=seed, pages=pages, replications=REPLICATIONS, engine=engine)
+
+
+def calibrate_one(piece: tuple[ValidationPlan, int]) -> dict[str, Any]:
+    """One scenario, as plain values: the piece of work that is handed to workers."""
+    plan, index = piece
+    return plain_evidence(gather_evidence(random_scenario(plan.seed, index), plan, approach=False), index)
+
+
+def plain_evidence(evidence: Evidence, index: int) -> dict[str, Any]:
+    """What a calibration keeps of one scenario."""
+    comparisons = evidence.comparisons
+    return {
+        "index": index,
+        **{name: [getattr(one, name) for one in comparisons] for name in Comparison.__dataclass_fields__},
+        "cases": [expected_cases(one, evidence) for one in comparisons],
+        "broken": [one.name for one in evidence.identities if not one.holds],
+        "pages": evidence.sample.pages,
+        "seconds": evidence.seconds,
+    }
+
+
+def expected_cases(comparison: Comparison, evidence: Evidence) -> float:
+    """How many pages a number rests on, from the solved side and the planned length alone."""
+    measures, pages = evidence.solution.measures, float(evidence.length.pages)
+    if comparison.measure in ("sojourn_distribution", "sojourn_quantiles", "mean_sojourn_obsolete"):
+        fate = comparison.part.partition(",")[0] or "obsolete"
+        pages *= measures["success_probability" if fate == "served" else "obsolescence_probability"]
+    if comparison.measure == "sojourn_quantiles":
+        order = float(comparison.part.partition(",")[2])
+        return pages * min(order, 1 - order)
+    if comparison.measure in PROBABILITIES:
+        return pages * min(comparison.solved, 1 - comparison.solved)
+    return pages
+
+
+def judge_calibration(plan: ValidationPlan, rows: Sequence[Mapping[str, Any]]) -> Calibration:
+    """Tests, outliers and false alarms from the scenarios' plain values."""
+    rng = np.random.default_rng(np.random.SeedSequence([plan.seed, len(rows), _VERSION]))
+    pooled: list[float] = []
+    by_measure: dict[str, list[float]] = {}
+    everything: list[tuple[int, Comparison]] = []
+    alarms, broken = 0, []
+    for row in rows:
+        comparisons = _comparisons(row)
+        eligible = [
+            one
+            for one, cases in zip(comparisons, row["cases"], strict=True)
+            if cases >= LEAST_CASES and one.error > one.solved_error
+        ]
+        everything += [(row["index"], one) for one in eligible]
+        alarms += _alarm(comparisons, plan.confidence)
+        broken += [f"{name} in scenario {row['index']}" for name in row["broken"]]
+        if eligible:
+            pooled.append(eligible[int(rng.integers(len(eligible)))].score)
+        for measure in dict.fromkeys(one.measure for one in eligible):
+            parts = [one for one in eligible if one.measure == measure]
+            by_measure.setdefault(measure, []).append(parts[int(rng.integers(len(parts)))].score)
+    limit = LEVEL / max(len(everything), 1)
+    outliers = [
+        Outlier(index, one.name, one.score, one.p_difference, _command(plan, index))
+        for index, one in everything
+        if one.p_difference < limit
+    ]
+    return Calibration(
+        plan.seed,
+        len(rows),
+        plan,
+        check_sample("one number a scenario", pooled, plan.seed),
+        tuple(
+            check_sample(name, scores, plan.seed) for name, scores in by_measure.items() if len(scores) >= LEAST_SCORES
+        ),
+        tuple(outliers),
+        alarms,
+        tuple(broken),
+        sum(row["pages"] for row in rows),
+        sum(row["seconds"] for row in rows),
+    )
+
+
+def check_sample(name: str, scores: Sequence[float], seed: int) -> SampleTest:
+    """Anderson-Darling and binomial test of a sample against the standard normal law."""
+    # A score beyond 37 has no normal probability in double precision; it is hopeless long before.
+    data = np.clip(np.asarray(scores, dtype=np.float64), -37, 37)
+    if data.size < 2:
+        return SampleTest(name, tuple(scores), math.nan, 1.0, 0, 1.0)
+    fit = stats.goodness_of_fit(
+        stats.norm,
+        data,
+        known_params={"loc": 0, "scale": 1},
+        statistic="ad",
+        n_mc_samples=9999,
+        rng=np.random.default_rng(seed),
+    )
+    beyond = int((np.abs(data) > stats.norm.ppf(0.975)).sum())
+    binomial = float(stats.binomtest(beyond, data.size, 0.05).pvalue)
+    return SampleTest(name, tuple(map(float, data)), float(fit.statistic), float(fit.pvalue), beyond, binomial)
+
+
+def probability_plot(scores: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+    """Scores in rising order, and the normal quantiles they are plotted against."""
+    ordered = np.sort(np.asarray(scores, dtype=np.float64))
+    ranks = (np.arange(1, ordered.size + 1) - 0.5) / ordered.size
+    return ordered, np.asarray(stats.norm.ppf(ranks))
+
+
+def _comparisons(row: Mapping[str, Any]) -> tuple[Comparison, ...]:
+    names = tuple(Comparison.__dataclass_fields__)
+    return tuple(Comparison(*values) for values in zip(*[row[name] for name in names], strict=True))
+
+
+def _alarm(comparisons: Sequence[Comparison], confidence: float) -> bool:
+    """Whether anything would be called different; Holm's first step settles most families without the others."""
+    least = min((one.p_difference for one in comparisons), default=1.0)
+    if least * len(comparisons) > 1 - confidence:
+        return False
+    return any(verdict.word == "different" for verdict in judge(comparisons, confidence))
+
+
+def _command(plan: ValidationPlan, index: int) -> str:
+    return (
+        f"crawltwin validate outlier-{index}.toml --pages {plan.pages} --replications {plan.replications} "
+        f"--seed {plan.seed} --engine {plan.engine}"
+    )

@@ -1,0 +1,231 @@
+r"""Equivalence, not absence of difference: what may be said about one measure, and about all of them together.
+
+For a solved value :math:`m`, a simulated one :math:`\hat m` with standard error s on f degrees of freedom, and a margin
+:math:`\delta` declared beforehand:
+
+* **equivalent**: both hypotheses :math:`\hat m - m \le -\delta` and :math:`\hat m - m \ge \delta` are rejected at
+  level :math:`\alpha` = 1 - confidence (two one-sided tests, Schuirmann 1987). The same in one picture: the interval
+  from the lower to the upper one-sided bound lies inside :math:`m \pm \delta`.
+* **different**: not equivalent, and :math:`\hat m = m` is rejected with Holm's correction over the whole family of
+  measures, so that the chance of even one false `different` in a sound comparison is at most :math:`\alpha`.
+* **inconclusive**: neither; with an estimate of the pages that are missing.
+
+"All are equivalent" is an intersection-union claim (Berger 1982): it holds at level :math:`\alpha` when every single
+test rejects at level :math:`\alpha`, without any correction.
+
+The solved side may be an approximation: its error counts against the claim on both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+Word = Literal["equivalent", "different", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One number from both sides, before any verdict.
+
+    Parameters
+    ----------
+    measure : str
+        Name of the measure.
+    part : str
+        Which part of it, for measures with several numbers: a level, a number of robots, a point of a distribution.
+    solved, simulated : float
+        The two values.
+    error : float
+        Standard error of the simulated value; infinite where too few pages were seen to tell.
+    freedom : int
+        Degrees of freedom of that standard error.
+    margin : float
+        Differences up to this size do not matter; declared in the plan.
+    solved_error : float
+        Bound on the error of the solved value.
+    """
+
+    measure: str
+    part: str
+    solved: float
+    simulated: float
+    error: float
+    freedom: int
+    margin: float
+    solved_error: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Measure and part in one word."""
+        return f"{self.measure}[{self.part}]" if self.part else self.measure
+
+    @property
+    def difference(self) -> float:
+        """Simulated less solved."""
+        return self.simulated - self.solved
+
+    @property
+    def score(self) -> float:
+        """The difference in standard errors, as a standard normal quantile; 0 inside the solved side's own error.
+
+        The probability of Student's t is carried over to the normal law, so that scores of runs with different degrees
+        of freedom can be pooled.
+        """
+        distance = max(abs(self.difference) - self.solved_error, 0.0)
+        if distance == 0.0 or math.isinf(self.error):
+            return 0.0
+        if self.error == 0.0:
+            return math.copysign(math.inf, self.difference)
+        size = stats.norm.isf(stats.t.sf(distance / self.error, self.freedom))
+        return math.copysign(float(size), self.difference)
+
+    @property
+    def p_difference(self) -> float:
+        """Chance of a difference at least as large if both sides are the same system."""
+        distance = max(abs(self.difference) - self.solved_error, 0.0)
+        if distance == 0.0 or math.isinf(self.error):
+            return 1.0
+        return 0.0 if self.error == 0.0 else float(2 * stats.t.sf(distance / self.error, self.freedom))
+
+    @property
+    def p_equivalence(self) -> float:
+        """The larger of the two one-sided p-values."""
+        room = self.margin - self.solved_error - abs(self.difference)
+        if math.isinf(self.error):
+            return 1.0
+        if self.error == 0.0:
+            return 0.0 if room > 0 else 1.0
+        return float(stats.t.sf(room / self.error, self.freedom))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What may be said about one comparison.
+
+    `low` and `high` are the one-sided confidence bounds of the simulated value, each at the plan's confidence: the
+    verdict is `equivalent` exactly when both lie inside `solved` +- `margin`. `p_difference` is Holm's adjusted value.
+    `more_pages` estimates what is missing where the verdict is `inconclusive`; None where no length would do.
+    """
+
+    comparison: Comparison
+    low: float
+    high: float
+    word: Word
+    p_equivalence: float
+    p_difference: float
+    more_pages: int | None = None
+
+    @property
+    def needs(self) -> str:
+        """The verdict in words."""
+        if self.word != "inconclusive":
+            return self.word
+        missing = "more pages than can be told" if self.more_pages is None else f"{self.more_pages:,} more pages"
+        return f"inconclusive (needs {missing})"
+
+    def to_json(self) -> dict[str, Any]:
+        """The contract's six values, and what they rest on."""
+        found = self.comparison
+        return {
+            "solved": found.solved,
+            "simulated": found.simulated,
+            "low": self.low,
+            "high": self.high,
+            "margin": found.margin,
+            "verdict": self.word,
+            "standard_error": found.error,
+            "score": found.score,
+            "p_equivalence": self.p_equivalence,
+            "p_difference": self.p_difference,
+            "more_pages": self.more_pages,
+        }
+
+
+def judge(
+    comparisons: Sequence[Comparison], confidence: float = 0.99, power: float = 0.99, pages: int = 0
+) -> tuple[Verdict, ...]:
+    """A verdict for each comparison of one family.
+
+    Parameters
+    ----------
+    comparisons : sequence of Comparison
+        The whole family: Holm's correction is over all of them.
+    confidence : float
+        Of each one-sided test, and of the family for `different`.
+    power : float
+        With which a longer run shall decide; for the estimate of what is missing.
+    pages : int
+        Pages that the standard errors rest on.
+
+    Examples
+    --------
+    >>> same = Comparison("mean_pages", "", 2.0, 2.001, 0.001, 99, margin=0.01)
+    >>> off = Comparison("loss_probability", "", 0.1, 0.12, 0.001, 99, margin=0.005)
+    >>> [verdict.word for verdict in judge([same, off])]
+    ['equivalent', 'different']
+    """
+    if not comparisons:
+        return ()
+    alpha = 1 - confidence
+    adjusted = multipletests([found.p_difference for found in comparisons], alpha=alpha, method="holm")[1]
+    verdicts = []
+    for found, p in zip(comparisons, adjusted, strict=True):
+        word: Word = "inconclusive"
+        if found.p_equivalence <= alpha:
+            word = "equivalent"
+        elif p <= alpha:
+            word = "different"
+        reach = 0.0 if found.error == 0.0 else float(stats.t.isf(alpha, found.freedom)) * found.error
+        missing = _missing(found, alpha, power, pages, len(comparisons)) if word == "inconclusive" else None
+        verdicts.append(
+            Verdict(
+                found, found.simulated - reach, found.simulated + reach, word, found.p_equivalence, float(p), missing
+            )
+        )
+    return tuple(verdicts)
+
+
+def all_equivalent(verdicts: Sequence[Verdict]) -> bool:
+    """The intersection-union claim: every measure is equivalent, at the confidence of a single one."""
+    return all(verdict.word == "equivalent" for verdict in verdicts)
+
+
+def overall(verdicts: Sequence[Verdict]) -> Word:
+    """`different` when anything is, `equivalent` when everything is, else `inconclusive`."""
+    words = {verdict.word for verdict in verdicts}
+    if "different" in words:
+        return "different"
+    return "equivalent" if words == {"equivalent"} else "inconclusive"
+
+
+def reach(confidence: float, power: float) -> float:
+    """Margin in standard errors at which two one-sided tests decide with that power when the sides agree.
+
+    With equal sides the tests both reject with probability 2 Phi(margin/s - z_confidence) - 1.
+    """
+    return float(stats.norm.ppf(confidence) + stats.norm.ppf((1 + power) / 2))
+
+
+def _missing(found: Comparison, alpha: float, power: float, pages: int, family: int) -> int | None:
+    """Pages until the tests decide, if the difference stays what it is; None when that cannot be told."""
+    if not math.isfinite(found.error) or pages <= 0:
+        return None
+    distance, room = abs(found.difference), found.margin - found.solved_error
+    wanted = []
+    if distance < room:
+        wanted.append((reach(1 - alpha, power) * found.error / (room - distance)) ** 2)
+    if distance > found.solved_error:
+        # Bonferroni's first step is what Holm asks of the most prominent measure.
+        needed = stats.norm.isf(alpha / (2 * family)) + stats.norm.ppf(power)
+        wanted.append((float(needed) * found.error / (distance - found.solved_error)) ** 2)
+    factor = min(wanted, default=math.inf)
+    if not math.isfinite(factor) or factor * pages > 1e15:
+        return None
+    return int(np.ceil(max(factor - 1, 0.01) * pages))

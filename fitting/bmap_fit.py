@@ -89,7 +89,12 @@ def with_batches(
     most = int(model.shape.max())
     # Both sides must be at their own maximum, or the ratio would measure how far the gaps' law was from its own.
     base = erlang_map.run_em(
-        replace(model, q=np.tile(shares, (model.branches, 1))), data, whole=True, steps=200, tolerance=1e-7, max_stages=most
+        replace(model, q=np.tile(shares, (model.branches, 1))),
+        data,
+        whole=True,
+        steps=200,
+        tolerance=1e-7,
+        max_stages=most,
     ).model
     joint = base.log_likelihood(data)
     run = erlang_map.run_em(base, data, whole=True, by_branch=True, steps=200, tolerance=1e-7, max_stages=most)

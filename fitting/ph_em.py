@@ -122,8 +122,8 @@ def hyper_erlang_em(samples: Samples, stages: Sequence[int], *, steps: int = 100
     orders = sorted(set(itertools.permutations(int(stage) for stage in stages)))[:24]
     probes = [_hyper_steps(data, _hyper_start(data, order), steps=25, tolerance=tolerance) for order in orders]
     probe = max(probes, key=lambda found: found[1][-1])
-    (weights, shape, rate), history, converged = probe if len(orders) == 1 and probe[2] else _hyper_steps(
-        data, probe[0], steps=steps, tolerance=tolerance
+    (weights, shape, rate), history, converged = (
+        probe if len(orders) == 1 and probe[2] else _hyper_steps(data, probe[0], steps=steps, tolerance=tolerance)
     )
     branches = shape.size
     order = np.argsort(shape / rate)

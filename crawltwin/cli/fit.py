@@ -180,9 +180,8 @@ def _assumed(options: argparse.Namespace, result: FitResult) -> list[str]:
 
 
 def _report(options: argparse.Namespace, result: FitResult) -> None:
-    from validate.report.fit_report import fit_report
-
     from validate.report import write
+    from validate.report.fit_report import fit_report
 
     for path in write(fit_report(result, command=f"crawltwin fit {' '.join(options.log)}"), options.report):
         if path.name == "report.html":

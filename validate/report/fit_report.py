@@ -30,7 +30,7 @@ def fit_report(result: FitResult, command: str = "") -> Report:
     result : FitResult
         From `fitting.fit`.
     command : str
-        How to make it again.
+        How to make it again; made from the log's name by default.
 
     Notes
     -----
@@ -53,7 +53,7 @@ def fit_report(result: FitResult, command: str = "") -> Report:
             Section("How good the fit is", _goodness(result)),
         ],
         provenance=gather([result.scenario()], seeds=[result.seed]),
-        command=command,
+        command=command or f"crawltwin fit {_name(result)}",
         unconfirmed=list(result.warnings),
     )
 
@@ -101,9 +101,9 @@ def _thinned(x: Any, y: Any) -> tuple[Any, Any]:
 def _cleaning(result: FitResult) -> list[Block]:
     cleaning = result.cleaning
     used = [stretch for stretch in cleaning.stretches if stretch.used]
-    text = (
-        f"Rule {cleaning.rule}: gaps above {cleaning.limit:.4g} s are pauses. " if math.isfinite(cleaning.limit) else ""
-    ) + (
+    known = math.isfinite(cleaning.limit)
+    rule = f"Rule {cleaning.rule}: gaps above {cleaning.limit:.4g} s are pauses. " if known else ""
+    text = rule + (
         f"{cleaning.pauses} pauses of {cleaning.paused_seconds:.4g} s in all were cut; {len(used)} of "
         f"{len(cleaning.stretches)} stretches are used."
     )

@@ -231,4 +231,6 @@ def test_batches_by_phase_are_told_from_independent_ones():
     assert test.p < 1e-10
     assert model.q[0, 0] == pytest.approx(0.9, abs=0.05)
     data = Segments.of(gaps[:300], sizes[:300])
-    assert model.log_likelihood(data) == pytest.approx(by_matrix_exponentials(process, gaps[:300], sizes[:300]), rel=1e-8)
+    assert model.log_likelihood(data) == pytest.approx(
+        by_matrix_exponentials(process, gaps[:300], sizes[:300]), rel=1e-8
+    )

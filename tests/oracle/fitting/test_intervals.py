@@ -33,7 +33,7 @@ def test_resampled_blocks_stay_in_their_stretch():
 
 
 def test_intervals_cover_where_plain_ones_do_not():
-    """Correlated gaps: the plain standard error covers the mean in a third of the traces, the blocks in most of them."""
+    """Correlated gaps: the plain standard error covers the mean in few of the traces, the blocks in most."""
     truth = float(TRUTH.start @ (TRUTH.shape / TRUTH.rate))
     covered = plain = 0
     for seed in range(25):

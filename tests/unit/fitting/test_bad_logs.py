@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,7 +53,9 @@ def test_binary(written):
 def test_one_line_and_all_the_same_second(written):
     with pytest.raises(InputError, match=r"more than 30 delivered pages to be fitted; got 1 in 1 rows"):
         fit(written(LINE.format(1, 1)))
-    with pytest.raises(InputError, match="at least 30 gaps between batches to be fitted; got 0 from 5000 pages over 0 s"):
+    with pytest.raises(
+        InputError, match="at least 30 gaps between batches to be fitted; got 0 from 5000 pages over 0 s"
+    ):
         fit(written("".join(LINE.format(1, i) for i in range(5000))))
 
 
@@ -100,7 +103,9 @@ def test_ten_megabytes_in_one_line(written):
         read_log(written("x" * 10_000_000))
 
 
-@pytest.mark.parametrize("name", ["heritrix", "access-log", "cdxj", "cdx", "plain", "csv", "json-lines", "nutch", "wget"])
+@pytest.mark.parametrize(
+    "name", ["heritrix", "access-log", "cdxj", "cdx", "plain", "csv", "json-lines", "nutch", "wget"]
+)
 def test_any_text_in_any_format_ends_in_words(written, name):
     rng = random.Random(5)
     lines = ["".join(rng.choice(' "[]{}:-/0129abcZ\\\t') for _ in range(rng.randrange(200))) for _ in range(500)]
@@ -114,7 +119,9 @@ def test_any_text_in_any_format_ends_in_words(written, name):
 
 def test_mixed_formats_are_too_broken(written):
     access = '1.2.3.4 - - [16/Feb/2022:00:18:53 +0000] "GET / HTTP/1.1" 200 1 "-" "bot/1"\n'
-    heritrix = "2016-03-31T14:35:37.711Z 200 24360 http://a/ IP http://a/ text/plain #661 20160331143536323+981 sha1:B -\n"
+    heritrix = (
+        "2016-03-31T14:35:37.711Z 200 24360 http://a/ IP http://a/ text/plain #661 20160331143536323+981 sha1:B -\n"
+    )
     with pytest.raises(InputError, match=r"at most 20% of the lines may be unreadable; got 300 of 900"):
         read_log(written(access * 600 + heritrix * 300))
 
@@ -150,7 +157,9 @@ def test_a_fixed_delay_is_told(written):
 
 def test_memory_stays_bounded(tmp_path):
     """A hundred megabytes of log must not need a hundred megabytes of memory more than a small one does."""
-    line = b"2016-03-31T14:35:37.711Z 404 24360 http://a/%s IP http://a/ text/plain #661 20160331143536323+981 sha1:B -\n"
+    line = (
+        b"2016-03-31T14:35:37.711Z 404 24360 http://a/%s IP http://a/ text/plain #661 20160331143536323+981 sha1:B -\n"
+    )
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_bytes(line % (b"x" * 400) * 1000)
     with large.open("wb") as stream:
@@ -158,11 +167,12 @@ def test_memory_stays_bounded(tmp_path):
             stream.write(line % (b"x" * 400) * 1000)
     code = "import sys, resource; from fitting import read_log; log = read_log(sys.argv[1]); "
     code += "print(log.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     used = []
     for path in (small, large):
         out = subprocess.run(
-            [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": os.getcwd()}
-        )  # fmt: skip
+            [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, env=environment
+        )
         used.append(int(out.stdout.split()[1]) * 1024)
     assert large.stat().st_size > 90 << 20
     assert used[1] - used[0] < 50 << 20

@@ -27,9 +27,7 @@ def log(tmp_path_factory):
         for t, size in zip(times, sizes, strict=True):
             stamp = np.datetime64(round(t * 1000), "ms").astype(str)
             packed = stamp.translate({ord(c): None for c in "-T:."})
-            stream.write(
-                f"{stamp}Z 200 {size:.0f} {HOSTILE} L http://a.org/ text/html #001 {packed}+0 sha1:X - -\n"
-            )
+            stream.write(f"{stamp}Z 200 {size:.0f} {HOSTILE} L http://a.org/ text/html #001 {packed}+0 sha1:X - -\n")
         stream.write(f"{HOSTILE} is no row\n")
     return path
 
@@ -63,13 +61,11 @@ def test_the_answer_has_the_contracts_shape(result):
             candidate["parameters"] * np.log(gaps) - 2 * candidate["log_likelihood"]
         )
     assert answer["chosen"]["name"] in [candidate["name"] for candidate in answer["candidates"]]
-    assert answer["chosen"]["bic"] == min(
-        c["bic"] for c in answer["candidates"] if abs(c["mean_ratio"] - 1) <= 0.1
-    )
+    assert answer["chosen"]["bic"] == min(c["bic"] for c in answer["candidates"] if abs(c["mean_ratio"] - 1) <= 0.1)
 
 
 def test_a_renewal_trace_is_known_for_one(result):
-    """The gaps are independent and hyperexponential; the fit must have their mean, scv and no correlation to speak of."""
+    """The gaps are independent and hyperexponential; the fit must have their mean and scv, and no correlation."""
     assert result.goodness.verdict in ("good", "fair")
     assert result.process.interval_moment(1) == pytest.approx(result.numbers["mean_gap"].value, rel=0.02)
     scv = 2 * (0.9 + 0.1 * 100) / 1.9**2 - 1

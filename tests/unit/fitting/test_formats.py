@@ -1,4 +1,5 @@
 """Each format: what is a delivery, what is dropped and why, times and sizes."""
+# ruff: noqa: E501  rows of logs are as long as they are
 
 import bz2
 import datetime as dt
@@ -153,7 +154,10 @@ def test_zip_archives_and_gzip_members(written, tmp_path):
 
 def test_rotated_files_in_any_order_are_one_log(written):
     lines = HERITRIX.splitlines(keepends=True)
-    old, new = written("".join(lines[:4]), "crawl.log.1"), written(gzip.compress("".join(lines[4:]).encode()), "crawl.log")
+    old, new = (
+        written("".join(lines[:4]), "crawl.log.1"),
+        written(gzip.compress("".join(lines[4:]).encode()), "crawl.log"),
+    )
     whole = read_log(written(HERITRIX, "whole"))
     for paths in ([old, new], [new, old]):
         log = read_log(paths)

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from fitting.readers import stamps
 
-MOMENTS = st.datetimes(dt.datetime(1970, 1, 2), dt.datetime(2261, 12, 30))
+DAYS = st.integers(1, 106_000), st.integers(0, 86_399_999_999)
+MOMENTS = st.tuples(*DAYS).map(
+    lambda at: dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(days=at[0], microseconds=at[1])
+)
 ZONES = st.integers(-18 * 60 + 1, 18 * 60 - 1).map(lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)))
 
 

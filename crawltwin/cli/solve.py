@@ -36,12 +36,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--quantiles", metavar="P,...", help="quantiles of the time in the system, for example 0.5,0.95"
     )
     parser.add_argument("--at", metavar="T,...", help="measures at these times, started empty, and the settling time")
+    parser.add_argument(
+        "--sensitivity",
+        action="store_true",
+        help="exact derivatives of every measure for relative changes of the arrival, service and obsolescence rates",
+    )
+    parser.add_argument(
+        "--variance",
+        action="store_true",
+        help="asymptotic variance of every estimate, and how long a simulation must run for 1%% at 95%% confidence",
+    )
     arguments.add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Solve and show."""
-    from analytic import settling_time, solve, transient
+    from analytic import asymptotic_variance, sensitivity, settling_time, solve, transient
 
     scenario = arguments.read_scenario(options)
     levels = arguments.numbers(options.quantiles, "--quantiles", float) if options.quantiles else []
@@ -56,6 +66,10 @@ def run(options: argparse.Namespace) -> int:
     if times:
         answer["transient"] = transient(scenario, times).to_json()
         answer["settling_time"] = settling_time(scenario)
+    if options.sensitivity:
+        answer["sensitivity"] = sensitivity(scenario).to_json()
+    if options.variance:
+        answer["variance"] = asymptotic_variance(scenario).to_json()
     if options.out:
         save(options.out, to_json(answer))
     if options.json:
@@ -77,6 +91,10 @@ def _show(scenario: Scenario, answer: dict[str, Any], levels: bool) -> None:
     if "transient" in answer:
         screen.print(_transient(answer["transient"]))
         screen.print(f"Within 1% of equilibrium from time {number(answer['settling_time'], 4)} on.", markup=False)
+    if "sensitivity" in answer:
+        screen.print(_sensitivity(answer["sensitivity"]))
+    if "variance" in answer:
+        screen.print(_variance(answer["variance"]))
     solver = answer["solver"]
     screen.print(
         f"Solved by {solver['method']} ({solver['why']}): {solver['states']:,} states, "
@@ -107,6 +125,30 @@ def _quantiles(found: list[dict[str, Any]]) -> Table:
     rows = [(f"{row['p']:g}", number(row["served"]), number(row["obsolete"]), number(row["all"])) for row in found]
     columns = (("quantile", "right"), ("served", "right"), ("obsolete", "right"), ("all, lost as 0", "right"))
     return table("time in the system", columns, rows)
+
+
+def _sensitivity(found: dict[str, Any]) -> Table:
+    rows = [
+        (name, *(number(slopes[clock]) for clock in found["parameters"]))
+        for name, slopes in found["derivatives"].items()
+        if slopes is not None
+    ]
+    columns = (("measure", "left"), *((f"{clock} rates", "right") for clock in found["parameters"]))
+    return table("change of each measure for a relative change of", columns, rows)
+
+
+def _variance(found: dict[str, Any]) -> Table:
+    rows = [
+        (
+            name + (" (approximate)" if name in found["approximate"] else ""),
+            number(variance),
+            number(found["run_length"][name], 4),
+        )
+        for name, variance in found["variances"].items()
+        if variance is not None
+    ]
+    columns = (("measure", "left"), ("variance x run length", "right"), ("run length for 1% at 95%", "right"))
+    return table("planning a simulation", columns, rows)
 
 
 def _transient(found: list[dict[str, Any]]) -> Table:

@@ -48,20 +48,20 @@ class Generator:
     starts: tuple[int, ...]
 
     @classmethod
-    def of(cls, chain: Chain) -> Generator:
+    def of(cls, chain: Chain, max_states: int = MAX_STATES) -> Generator:
         """Build Q. Cost: proportional to its non-zero entries, about (batch sizes + phases) an each state.
 
         Raises
         ------
         TooLargeError
-            Before anything is built, when there are more than `MAX_STATES` states.
+            Before anything is built, when there are more than `max_states` states.
         """
-        if chain.states > MAX_STATES:
+        if chain.states > max_states:
             raise TooLargeError(
                 [
                     Fault(
                         "capacity",
-                        f"the explicit chain must have at most {MAX_STATES:,} states; got {chain.states:,}",
+                        f"the explicit chain must have at most {max_states:,} states; got {chain.states:,}",
                         "Use --method auto, which never builds the generator, or a smaller capacity.",
                     )
                 ]

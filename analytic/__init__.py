@@ -1,9 +1,12 @@
 """The chain: state space, generator, stationary solvers, measures, sojourn times, optimisation."""
 
+from analytic.absorption import AbsorptionTime
 from analytic.certify import Certificate, certify
+from analytic.completion import Completion, completion
 from analytic.constraints import Constrained, constrain
 from analytic.optimize import Optimum, PolicyCost, optimize
 from analytic.pareto import ParetoFront, pareto
+from analytic.passage import passage
 from analytic.sensitivity import Sensitivity, sensitivity
 from analytic.solution import Solution, SolverReport
 from analytic.solve import METHODS, solve
@@ -12,8 +15,10 @@ from analytic.variance import AsymptoticVariance, asymptotic_variance
 
 __all__ = [
     "METHODS",
+    "AbsorptionTime",
     "AsymptoticVariance",
     "Certificate",
+    "Completion",
     "Constrained",
     "Optimum",
     "ParetoFront",
@@ -24,9 +29,11 @@ __all__ = [
     "Transient",
     "asymptotic_variance",
     "certify",
+    "completion",
     "constrain",
     "optimize",
     "pareto",
+    "passage",
     "sensitivity",
     "settling_time",
     "solve",

@@ -59,7 +59,8 @@ def closed_form(scenario: Scenario) -> dict[str, float]:
         "obsolescence_probability": obsolete,
         "success_probability": served,
         "starvation_probability": float(p[0]),
-        "mean_active_robots": float(p @ robots),
+        # About the first number, so that a constant one comes out exactly.
+        "mean_active_robots": float(robots[0] + p @ (robots - robots[0])),
         "mean_pages": float(p @ levels),
         "mean_sojourn": float(p @ levels) / rate,
         "mean_sojourn_served": 1 / mu + float((entering * is_served) @ waits) / served,

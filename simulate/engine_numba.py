@@ -396,7 +396,7 @@ def run(
     if slot >= 0:
         age, slot = now - float(state.arrived[slot]), int(cursor[HEAD])
     while slot >= 0:
-        age, slot = age + now - float(state.arrived[slot]), int(state.after[slot])
+        age, slot = age + (now - float(state.arrived[slot])), int(state.after[slot])
     statistics = RunStatistics(
         tally.time_at_level,
         tally.counts,

@@ -1,9 +1,9 @@
 """Our two engines beside Ciw and idiomatic SimPy, in one run; and two workers beside one.
 
-On M/M/1/K with obsolescence an event is an arrival, an indexing done or a page become obsolete for everybody. Rates are
-events a second of processor time, the median of rounds in which the contestants take turns, so that a busy machine slows
-all of them. Compiling is not counted: it is kept on disk. The gain of two workers is in wall-clock time, which a busy
-machine spoils.
+On M/M/1/K with obsolescence an event is an arrival, an indexing done or a page become obsolete for everybody. Rates
+are events a second of processor time, the median of rounds in which the contestants take turns, so that a busy machine
+slows all of them. Compiling is not counted: it is kept on disk. The gain of two workers is in wall-clock time, which a
+busy machine spoils.
 """
 
 import statistics

@@ -43,7 +43,7 @@ def fit_report(result: FitResult, command: str = "") -> Report:
         summary=[
             f"**{words.capitalize()} fit**: {result.chosen.name}, {result.process.phases} phases.",
             f"{rate.value:.4g} pages a second (95% from {rate.low:.4g} to {rate.high:.4g}).",
-            *result.goodness.words,
+            *[_plain(words) for words in result.goodness.words],
         ],
         sections=[
             Section("What was read", _read(result)),
@@ -54,7 +54,7 @@ def fit_report(result: FitResult, command: str = "") -> Report:
         ],
         provenance=gather([result.scenario()], seeds=[result.seed]),
         command=command or f"crawltwin fit {_name(result)}",
-        unconfirmed=list(result.warnings),
+        unconfirmed=[_plain(words) for words in result.warnings],
     )
 
 

@@ -86,11 +86,18 @@ def with_batches(
         return alone.bmap(), alone, _untested("there is nothing to test: one batch size or one branch")
     shares = data.batch_counts / len(data)
     used = int(np.count_nonzero(data.batch_counts))
-    base = replace(model, q=np.tile(shares, (model.branches, 1)))
+    most = int(model.shape.max())
+    # Both sides must be at their own maximum, or the ratio would measure how far the gaps' law was from its own.
+    base = erlang_map.run_em(
+        replace(model, q=np.tile(shares, (model.branches, 1))),
+        data,
+        whole=True,
+        steps=200,
+        tolerance=1e-7,
+        max_stages=most,
+    ).model
     joint = base.log_likelihood(data)
-    run = erlang_map.run_em(
-        base, data, whole=True, by_branch=True, steps=200, tolerance=1e-7, max_stages=int(model.shape.max())
-    )
+    run = erlang_map.run_em(base, data, whole=True, by_branch=True, steps=200, tolerance=1e-7, max_stages=most)
     by_phase = run.model.log_likelihood(data)
     degrees = (model.branches - 1) * (used - 1)
     statistic = max(2 * (by_phase - joint), 0.0)

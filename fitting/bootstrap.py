@@ -80,12 +80,15 @@ def resample(data: Segments, length: float, rng: np.random.Generator) -> npt.NDA
     fresh = rng.random(n) < 1 / length
     fresh[0] = True
     begins = rng.integers(0, n, size=n)
-    block_start = np.maximum.accumulate(np.where(fresh, np.arange(n), 0))
-    index = begins[block_start] + np.arange(n) - block_start
-    over = _crosses(index, begins[block_start], ends)
-    # A block that would leave its stretch is cut there; single random places fill what is left of it.
-    index[over] = begins[over]
-    return index
+    place = np.arange(n)
+    while True:
+        block_start = np.maximum.accumulate(np.where(fresh, place, 0))
+        index = begins[block_start] + place - block_start
+        over = _crosses(index, begins[block_start], ends)
+        if not over.any():
+            return index
+        # A block that would leave its stretch ends there, and a new one begins.
+        fresh |= over & ~np.concatenate([[False], over[:-1] & ~fresh[1:]])
 
 
 def _crosses(

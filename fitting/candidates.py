@@ -340,6 +340,11 @@ def fit_candidates(
             time.perf_counter() - began,
             notes,
         )
+        try:
+            candidate.bmap()
+        except CrawltwinError as error:
+            failed.append(f"{name} is no process that settles: {error}")
+            return None
         found.append(candidate)
         return candidate
 

@@ -127,9 +127,8 @@ class ErlangMap:
                     D[0, at[i] + step, at[i] + step + 1] = rate
             for k in range(self.q.shape[1]):
                 D[k + 1, at[i + 1] - 1, at[:-1]] = rate * self.q[i, k] * self.P[i]
-            # The diagonal takes up what rounding leaves, so that the rows sum to zero in the last bit that matters.
-            last = at[i + 1] - 1
-            D[0, last, last] = -(D[1:, last].sum() + D[0, last].sum() - D[0, last, last])
+        # The diagonal is the rate itself in every stage, not minus a sum: entries that differ in the last bit make
+        # the matrix exponentials of other programs lose half of their digits.
         return BMAP(list(D))
 
 

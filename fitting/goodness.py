@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import gammainc, ndtri
+from scipy.special import gammainc, gammaincc, ndtri
 from scipy.stats import kstest
 
 from crawltwin.model import BMAP
@@ -37,15 +37,39 @@ def residuals(model: ErlangMap | GeneralMap, data: Segments) -> Float:
         model.without_batches().scores(data, ahead)
         inside = gammainc(model.shape, model.rate * data.gaps[:, None])
         return np.asarray((ahead * inside).sum(axis=1))
-    from scipy.linalg import expm
-
     states = np.empty((len(data), model.order))
     model.scores(data, states)
     # The survival function needs one matrix exponential a gap: a table on a fine logarithmic grid is as good.
     grid = np.geomspace(data.gaps.min() * 0.999, data.gaps.max() * 1.001, 2000)
-    survival = np.stack([expm(model.D0 * x).sum(axis=1) for x in grid])
+    survival = _survival_by_phase(model, grid)
     table = np.stack([np.interp(data.gaps, grid, survival[:, i]) for i in range(model.order)], axis=1)
     return np.asarray(1 - (states * table).sum(axis=1))
+
+
+def _survival_by_phase(model: GeneralMap, points: Float) -> Float:
+    """P(gap > x) from each phase, points x phases, by squaring the exponential of a small step.
+
+    A matrix of small norm has no squaring inside the library's own exponential, whose closed forms for triangular
+    matrices lose digits when diagonal entries nearly agree.
+    """
+    from scipy.linalg import expm
+
+    rate = float(-np.diag(model.D0).min())
+    result = np.empty((points.size, model.order))
+    for row, x in enumerate(points):
+        halvings = max(0, math.ceil(math.log2(max(rate * x, 1e-300)))) + 1
+        power = expm(model.D0 * (x / 2**halvings))
+        for _ in range(halvings):
+            power = power @ power
+        result[row] = power.sum(axis=1)
+    return result
+
+
+def survival_of(model: ErlangMap | GeneralMap, points: Float) -> Float:
+    """P(gap > x) of an arbitrary gap at each point."""
+    if isinstance(model, ErlangMap):
+        return np.asarray(gammaincc(model.shape, model.rate * points[:, None]) @ model.start)
+    return np.asarray(_survival_by_phase(model, points) @ model.start)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ to censoring.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -115,41 +116,16 @@ def hyper_erlang_em(samples: Samples, stages: Sequence[int], *, steps: int = 100
     ConvergenceError
         When the likelihood fell, which EM cannot do.
     """
-    shape = np.array(stages, dtype=np.float64)
-    branches = shape.size
     scale = samples.typical()
     data = Samples(samples.low / scale, samples.high / scale, samples.weight)
-    weights = np.full(branches, 1 / branches)
-    # Means spread over the sample: one branch a quantile.
-    reach = np.where(np.isinf(data.high), data.low * 1.5, (data.low + data.high) / 2)
-    spread = np.quantile(reach, (np.arange(branches) + 0.5) / branches)
-    rate = shape / np.maximum(spread * np.geomspace(0.7, 1.4, branches), 1e-9)
-    history: list[float] = []
-    converged = False
-    for _ in range(steps):
-        log_p, mean = _logs(data, shape, rate)
-        joint = log_p + np.log(weights)
-        top = joint.max(axis=1, keepdims=True)
-        if not np.isfinite(top).all():
-            top = np.where(np.isfinite(top), top, -700.0)
-        part = np.exp(joint - top)
-        total = part.sum(axis=1, keepdims=True)
-        likelihood = float(data.weight @ (top + np.log(np.maximum(total, 1e-300))).ravel())
-        if history:
-            gain = likelihood - history[-1]
-            if gain < -_FALL * max(abs(likelihood), data.total):
-                raise ConvergenceError(
-                    f"the log-likelihood must not fall in an EM step; got {history[-1]!r} then {likelihood!r}"
-                )
-            if gain < tolerance * data.total:
-                history.append(likelihood)
-                converged = True
-                break
-        history.append(likelihood)
-        share = part / np.maximum(total, 1e-300) * data.weight[:, None]
-        count = np.maximum(share.sum(axis=0), 1e-12)
-        weights = count / count.sum()
-        rate = shape * count / np.maximum((share * mean).sum(axis=0), 1e-12 * count)
+    # Which branch is the short one is not known: every distinct order gets a few steps, the best one goes on.
+    orders = sorted(set(itertools.permutations(int(stage) for stage in stages)))[:24]
+    probes = [_hyper_steps(data, _hyper_start(data, order), steps=25, tolerance=tolerance) for order in orders]
+    probe = max(probes, key=lambda found: found[1][-1])
+    (weights, shape, rate), history, converged = (
+        probe if len(orders) == 1 and probe[2] else _hyper_steps(data, probe[0], steps=steps, tolerance=tolerance)
+    )
+    branches = shape.size
     order = np.argsort(shape / rate)
     alive = [i for i in order if weights[i] > 1e-9]
     kept = weights[alive] / weights[alive].sum()
@@ -161,7 +137,7 @@ def hyper_erlang_em(samples: Samples, stages: Sequence[int], *, steps: int = 100
     # Densities of exact samples change with the unit of time.
     likelihood = history[-1] - float(samples.weight[samples.exact].sum()) * np.log(scale)
     parameters = 2 * branches - 1
-    names = "+".join(str(int(s)) for s in shape)
+    names = "+".join(str(int(stage)) for stage in sorted(shape))
     return PhFit(
         fitted,
         f"hyper-Erlang {names} by EM",
@@ -171,6 +147,44 @@ def hyper_erlang_em(samples: Samples, stages: Sequence[int], *, steps: int = 100
         tuple(history),
         converged,
     )
+
+
+_Hyper = tuple[Float, Float, Float]
+
+
+def _hyper_start(data: Samples, stages: Sequence[int]) -> _Hyper:
+    """Weights, stages and rates with means spread over the sample: one branch a quantile."""
+    shape = np.array(stages, dtype=np.float64)
+    branches = shape.size
+    reach = np.where(np.isinf(data.high), data.low * 1.5, (data.low + data.high) / 2)
+    spread = np.quantile(reach, (np.arange(branches) + 0.5) / branches)
+    return np.full(branches, 1 / branches), shape, shape / np.maximum(spread * np.geomspace(0.7, 1.4, branches), 1e-9)
+
+
+def _hyper_steps(data: Samples, start: _Hyper, *, steps: int, tolerance: float) -> tuple[_Hyper, list[float], bool]:
+    """EM steps until one gains less than `tolerance` nats a sample; the parameters, the history, and whether it did."""
+    weights, shape, rate = start
+    history: list[float] = []
+    for _ in range(steps):
+        log_p, mean = _logs(data, shape, rate)
+        joint = log_p + np.log(weights)
+        top = joint.max(axis=1, keepdims=True)
+        top = np.where(np.isfinite(top), top, -700.0)
+        part = np.exp(joint - top)
+        total = np.maximum(part.sum(axis=1, keepdims=True), 1e-300)
+        likelihood = float(data.weight @ (top + np.log(total)).ravel())
+        if history and likelihood - history[-1] < -_FALL * max(abs(likelihood), data.total):
+            raise ConvergenceError(
+                f"the log-likelihood must not fall in an EM step; got {history[-1]!r} then {likelihood!r}"
+            )
+        history.append(likelihood)
+        if len(history) > 1 and likelihood - history[-2] < tolerance * data.total:
+            return (weights, shape, rate), history, True
+        share = part / total * data.weight[:, None]
+        count = np.maximum(share.sum(axis=0), 1e-12)
+        weights = count / count.sum()
+        rate = shape * count / np.maximum((share * mean).sum(axis=0), 1e-12 * count)
+    return (weights, shape, rate), history, False
 
 
 def best_hyper_erlang(samples: Samples, structures: Sequence[Sequence[int]] = STRUCTURES) -> PhFit:

@@ -17,6 +17,8 @@ from crawltwin.model import InputError, Scenario
 
 def is_birth_death(scenario: Scenario) -> bool:
     """Whether the closed form applies."""
+    if scenario.arrivals.phases > 1:
+        return False
     modes = [scenario.arrivals.mode(robots) for robots in set(scenario.policy_in_force.robots_used)]
     plain = all(mode.phases == 1 and mode.max_batch == 1 for mode in modes)
     exponential = scenario.service.order == 1
@@ -59,7 +61,8 @@ def closed_form(scenario: Scenario) -> dict[str, float]:
         "obsolescence_probability": obsolete,
         "success_probability": served,
         "starvation_probability": float(p[0]),
-        "mean_active_robots": float(p @ robots),
+        # About the first number, so that a constant one comes out exactly.
+        "mean_active_robots": float(robots[0] + p @ (robots - robots[0])),
         "mean_pages": float(p @ levels),
         "mean_sojourn": float(p @ levels) / rate,
         "mean_sojourn_served": 1 / mu + float((entering * is_served) @ waits) / served,

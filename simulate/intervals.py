@@ -182,22 +182,23 @@ def lag_one(values: FloatArray) -> float:
 
 
 def _levels(units: Units, reading: Reading, confidence: float) -> tuple[Interval, ...]:
+    """Student's t for levels that most units visited, Wilson's for the others; all levels at once."""
     total = units.sums.sum(axis=0)
     n, p = units.count, reading.levels(total)
     pseudo = n * p - (n - 1) * reading.levels(total - units.sums)
     errors = pseudo.std(axis=0, ddof=1) / math.sqrt(n)
-    visits = (units.sums[:, LEVELS:] > 0).sum(axis=0)
-    found = []
-    for level, (share, error) in enumerate(zip(p, errors)):
-        if share == 0:
-            found.append(wilson(0.0, float(total[BATCHES]), confidence))
-        elif visits[level] <= n / 2 and error > 0:
-            found.append(wilson(float(share), float(share * (1 - share) / error**2), confidence))
-        else:
-            interval = _clipped(student(float(pseudo[:, level].mean()), float(error), n, confidence), 1.0)
-            assert interval is not None
-            found.append(interval)
-    return tuple(found)
+    centre = np.clip(pseudo.mean(axis=0), 0.0, 1.0)
+    reach = float(stats.t.ppf(0.5 + confidence / 2, n - 1)) * errors
+    low, high = np.clip(centre - reach, 0.0, 1.0), np.clip(centre + reach, 0.0, 1.0)
+    rare = (units.sums[:, LEVELS:] > 0).sum(axis=0) <= n / 2
+    if rare.any():
+        seen = rare & (errors > 0)
+        size = np.full(p.size, float(total[BATCHES]))
+        size[seen] = p[seen] * (1 - p[seen]) / errors[seen] ** 2
+        limits = proportion_confint((p * size)[rare], size[rare], alpha=1 - confidence, method="wilson")
+        centre[rare], low[rare], high[rare] = p[rare], np.clip(limits[0], 0, p[rare]), np.clip(limits[1], p[rare], 1)
+    columns = (centre.tolist(), low.tolist(), high.tolist())
+    return tuple(Interval(*numbers, confidence) for numbers in zip(*columns, strict=True))
 
 
 def _effective_sizes(reading: Reading, total: FloatArray, errors: dict[str, float]) -> dict[str, float]:

@@ -141,7 +141,7 @@ class Table:
         object.__setattr__(self, "caption", caption)
         object.__setattr__(self, "columns", heads)
         object.__setattr__(self, "rows", body)
-        object.__setattr__(self, "name", name or slug(caption))
+        object.__setattr__(self, "name", slug(name or caption))
 
 
 @dataclass(frozen=True)

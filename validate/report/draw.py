@@ -32,7 +32,7 @@ def draw(
     caption: str,
     alternative: str,
     *,
-    size: tuple[float, float] = (6.4, 3.8),
+    size: tuple[float, float] = (5.6, 3.6),
     data: Mapping[str, Any] | None = None,
 ) -> Figure:
     """Let `painter` draw on one pair of axes and return the picture as a block.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fitting.goodness import survival_of
 from validate.report.blocks import Block, Cell, Column, Figure, Note, Points, Report, Section, Table, Text, Tone
 from validate.report.draw import COLOURS, FAINT, draw, style_axes
 from validate.report.provenance import gather
@@ -29,7 +30,7 @@ def fit_report(result: FitResult, command: str = "") -> Report:
     result : FitResult
         From `fitting.fit`.
     command : str
-        How to make it again.
+        How to make it again; made from the log's name by default.
 
     Notes
     -----
@@ -42,7 +43,7 @@ def fit_report(result: FitResult, command: str = "") -> Report:
         summary=[
             f"**{words.capitalize()} fit**: {result.chosen.name}, {result.process.phases} phases.",
             f"{rate.value:.4g} pages a second (95% from {rate.low:.4g} to {rate.high:.4g}).",
-            *result.goodness.words,
+            *[_plain(words) for words in result.goodness.words],
         ],
         sections=[
             Section("What was read", _read(result)),
@@ -52,8 +53,8 @@ def fit_report(result: FitResult, command: str = "") -> Report:
             Section("How good the fit is", _goodness(result)),
         ],
         provenance=gather([result.scenario()], seeds=[result.seed]),
-        command=command,
-        unconfirmed=list(result.warnings),
+        command=command or f"crawltwin fit {_name(result)}",
+        unconfirmed=[_plain(words) for words in result.warnings],
     )
 
 
@@ -80,7 +81,7 @@ def _read(result: FitResult) -> list[Block]:
         ("out of order", Cell(log.out_of_order)),
         ("clock's step, s", Cell(log.resolution)),
     ]
-    blocks: list[Block] = [Table("What was read", ["", Column("value")], rows)]
+    blocks: list[Block] = [Table("Account of the log", ["what", Column("value")], rows)]
     if log.broken_shown:
         blocks.append(Points([f"Broken line: {_plain(line)}" for line in log.broken_shown]))
     if log.notes:
@@ -100,9 +101,9 @@ def _thinned(x: Any, y: Any) -> tuple[Any, Any]:
 def _cleaning(result: FitResult) -> list[Block]:
     cleaning = result.cleaning
     used = [stretch for stretch in cleaning.stretches if stretch.used]
-    text = (
-        f"Rule {cleaning.rule}: gaps above {cleaning.limit:.4g} s are pauses. " if math.isfinite(cleaning.limit) else ""
-    ) + (
+    known = math.isfinite(cleaning.limit)
+    rule = f"Rule {cleaning.rule}: gaps above {cleaning.limit:.4g} s are pauses. " if known else ""
+    text = rule + (
         f"{cleaning.pauses} pauses of {cleaning.paused_seconds:.4g} s in all were cut; {len(used)} of "
         f"{len(cleaning.stretches)} stretches are used."
     )
@@ -304,11 +305,7 @@ def _distribution(result: FitResult) -> Figure:
         .clip(0, gaps.size - 1)
     )
     grid = np.geomspace(gaps[0], gaps[-1], 200)
-    process = result.chosen.bmap()
-    from crawltwin.model import PhaseType
-
-    law = PhaseType(*_reached(process.batch_phase_distribution, process.D[0]))
-    survival = np.maximum(law.survival(grid), 1e-12)
+    survival = np.maximum(survival_of(result.chosen.model, grid), 1e-12)
 
     def paint(axes: Axes) -> None:
         axes.plot(gaps[kept], above[kept], ".", markersize=3, color=COLOURS[0], label="trace")
@@ -324,17 +321,6 @@ def _distribution(result: FitResult) -> Figure:
         "Share of gaps that are longer, trace and model.",
         "Two falling curves on logarithmic scales, one of the trace and one of the model.",
     )
-
-
-def _reached(initial: Any, subgenerator: Any) -> tuple[Any, Any]:
-    """A phase type without phases that no gap ever visits."""
-    reached = np.asarray(initial) > 0
-    links = np.asarray(subgenerator) > 0
-    for _ in range(reached.size):
-        reached = reached | (reached @ links).astype(bool)
-    kept = np.flatnonzero(reached)
-    start = np.asarray(initial)[kept]
-    return start / start.sum(), np.asarray(subgenerator)[np.ix_(kept, kept)]
 
 
 def _correlations(result: FitResult) -> Figure:

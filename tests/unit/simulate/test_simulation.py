@@ -1,0 +1,253 @@
+"""`simulate` as a whole: same bits everywhere, precision on demand, what is known on Ctrl-C, and every refusal."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crawltwin.model import MEASURES, SCALAR_MEASURES, InputError, ModeMatrices, examples, exponential
+from crawltwin.store import Store
+from simulate import Progress, simulate
+from simulate.result import SimulationResult, rounded
+
+PAPER = examples.load("paper")
+
+
+def bits(result: SimulationResult) -> str:
+    """Everything but the time it took."""
+    answer = result.to_json()
+    for name in ("seconds", "events_per_second"):
+        answer["diagnostics"].pop(name)
+    return json.dumps(answer)
+
+
+def test_names_are_those_of_the_contract():
+    answer = simulate(PAPER, pages=1000, workers=1).to_json()
+    assert list(answer["measures"]) == list(MEASURES)
+    for name in SCALAR_MEASURES:
+        assert answer["measures"][name].keys() == {"value", "low", "high", "confidence"}
+    levels = answer["measures"]["level_distribution"]
+    assert len(levels) == 6
+    assert all(one.keys() == {"value", "low", "high", "confidence"} for one in levels)
+    assert answer["seed"] == 1
+    assert answer["bit_generator"] == "PCG64"
+    assert answer["scenario"] == PAPER.content_hash
+    json.dumps(answer)
+
+
+def test_measures_that_do_not_exist_are_null():
+    answer = simulate(PAPER.replace(obsolescence=None, cost=None), pages=1000, workers=1).to_json()
+    assert answer["measures"]["mean_sojourn_obsolete"] is None
+    assert "cost" not in answer["measures"]
+    assert answer["measures"]["obsolescence_probability"]["high"] == 0.0
+
+
+def test_same_bits_with_one_worker_and_two():
+    runs = [simulate(PAPER, pages=3000, seed=9, workers=count) for count in (1, 2)]
+    assert bits(runs[0]) == bits(runs[1])
+
+
+def test_same_bits_on_both_engines():
+    fast, reference = (simulate(PAPER, pages=1000, replications=4, engine=e, workers=1) for e in ("compiled", "simpy"))
+    assert json.loads(bits(fast))["measures"] == json.loads(bits(reference))["measures"]
+    assert fast.quantiles == reference.quantiles
+
+
+def test_seeds_matter_and_repeat():
+    one, again, other = (simulate(PAPER, pages=1000, seed=seed, workers=1) for seed in (1, 1, 2))
+    assert bits(one) == bits(again)
+    assert one["cost"] != other["cost"]
+
+
+def test_more_replications_keep_the_first_ones():
+    few = simulate(PAPER, pages=500, replications=3, records=True, workers=1).records
+    more = simulate(PAPER, pages=500, replications=5, records=True, workers=1).records
+    assert few.equals(more[more["replication"] < 3].reset_index(drop=True))
+
+
+def test_precision_is_reached_and_said():
+    result = simulate(PAPER, precision=0.03, workers=1)
+    assert result.precision.reached
+    for name in SCALAR_MEASURES:
+        assert result[name].relative_half_width <= 0.03
+    assert result.precision.more_pages == 0
+
+
+def test_a_precision_about_one_measure_needs_less():
+    every = simulate(PAPER, precision=0.02, workers=1)
+    one = simulate(PAPER, precision=0.02, measures=["arrival_rate"], workers=1)
+    assert one.precision.worst == "arrival_rate"
+    assert one.diagnostics.events < every.diagnostics.events
+
+
+def test_a_budget_ends_the_run_and_tells_what_is_missing():
+    result = simulate(PAPER, precision=1e-6, budget=0.2, workers=1)
+    assert not result.precision.reached
+    aim = result.precision
+    pages = result.diagnostics.pages["delivered"]
+    assert aim.more_pages == pytest.approx(pages * ((aim.half_width / 1e-6) ** 2 - 1), rel=1e-9)
+    assert aim.more_seconds > 0
+
+
+def test_long_waits_are_met_with_longer_runs():
+    """Where the start is forgotten slowly, runs of a length that nobody chose are made longer."""
+    slow = examples.load("mm1k").replace(
+        capacity=3000,
+        obsolescence=None,
+        arrivals=ModeMatrices({1: examples.load("mm1k").arrivals.mode(1).scaled(1.24)}),
+    )
+    result = simulate(slow, replications=4, workers=1)
+    assert result.diagnostics.pages["delivered"] > 4 * 20_000 * 3
+
+
+def test_one_long_run_is_cut_into_batches():
+    result = simulate(PAPER, pages=100_000, replications=1)
+    assert (result.diagnostics.units, result.diagnostics.count) == ("batches", 20)
+    assert result["cost"].covers(63.54254769)
+
+
+def test_short_batches_are_warned_of():
+    result = simulate(PAPER.replace(capacity=100, obsolescence=exponential(200.0)), pages=500, replications=1)
+    assert any("correlated" in warning or "forgotten" in warning for warning in result.warnings)
+
+
+def test_interruption_returns_what_is_known():
+    def stop(state: Progress) -> None:
+        if state.done == 7:
+            raise KeyboardInterrupt
+
+    result = simulate(PAPER, pages=1000, workers=1, progress=stop)
+    assert result.interrupted
+    assert result.diagnostics.count == 7
+    assert result["cost"].low < result["cost"].high
+
+
+def test_interruption_after_one_run_falls_back_on_batches():
+    def stop(state: Progress) -> None:
+        raise KeyboardInterrupt
+
+    result = simulate(PAPER, pages=5000, workers=1, progress=stop)
+    assert (result.interrupted, result.diagnostics.units) == (True, "batches")
+
+
+def test_interruption_before_anything_is_known_is_passed_on(monkeypatch: pytest.MonkeyPatch):
+    from simulate import simulation
+
+    def interrupted(piece):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulation, "run_piece", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(PAPER, pages=1000, workers=1)
+
+
+def test_progress_tells_rate_time_left_and_half_widths():
+    seen: list[Progress] = []
+    simulate(PAPER, precision=0.02, workers=1, progress=seen.append)
+    assert seen[0].done == 1
+    assert seen[-1].half_widths.keys() == set(SCALAR_MEASURES)
+    assert all(state.rate > 0 and state.seconds_left >= 0 for state in seen)
+
+
+def test_an_interrupted_run_goes_on_from_its_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from simulate import simulation
+
+    def stop(state: Progress) -> None:
+        if state.done == 4:
+            raise KeyboardInterrupt
+
+    simulate(PAPER, pages=1000, replications=8, workers=1, store=Store(tmp_path), progress=stop)
+    ran: list[int] = []
+    honest = simulation.run_to_keep
+
+    def counted(piece):
+        ran.append(piece.replication)
+        return honest(piece)
+
+    monkeypatch.setattr(simulation, "run_to_keep", counted)
+    resumed = simulate(PAPER, pages=1000, replications=8, workers=1, store=Store(tmp_path))
+    assert ran == [4, 5, 6, 7]
+    assert bits(resumed) == bits(simulate(PAPER, pages=1000, replications=8, workers=1))
+
+
+def test_warm_up_given_found_and_too_long():
+    result = simulate(PAPER, time=500.0, warmup=100.0, workers=1)
+    assert result.diagnostics.warmup_time == pytest.approx(100.0, rel=1e-9)
+    assert simulate(PAPER, time=500.0, workers=1).diagnostics.warmup_found
+    with pytest.raises(InputError, match="warmup must be shorter than a run, 500; got 600"):
+        simulate(PAPER, time=500.0, warmup=600.0, workers=1)
+
+
+def test_frame_and_repr():
+    result = simulate(PAPER, pages=1000, workers=1)
+    frame = result.to_frame()
+    assert list(frame["measure"][:11]) == list(SCALAR_MEASURES)
+    assert frame["level"].dropna().tolist() == [0, 1, 2, 3, 4, 5]
+    text = repr(result)
+    assert text.startswith("95% intervals from 20 replications, seed 1")
+    assert f"loss_probability          {rounded(result['loss_probability'])}" in text
+
+
+def test_conservation_and_little_are_reported():
+    how = simulate(PAPER, pages=1000, workers=1).diagnostics
+    assert how.conservation == 0
+    assert how.little < 1e-12
+    pages = how.pages
+    assert pages["delivered"] == pages["lost"] + pages["obsolete"] + pages["served"] + pages["present"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"pages": 0}, "pages must be at least 250; got 0"),
+        ({"pages": -5}, "pages must be at least 250; got -5"),
+        ({"pages": 1e6}, "pages must be a whole number; got 1000000.0"),
+        ({"pages": 1000, "time": 5.0}, "one of time and pages must be given"),
+        ({"time": 0.0}, "time must be greater than 0; got 0.0"),
+        ({"time": math.nan}, "time must be a finite number; got nan"),
+        ({"time": -1.0}, "time must be greater than 0; got -1.0"),
+        ({"precision": 0}, "precision must be greater than 0; got 0"),
+        ({"precision": math.nan}, "precision must be a finite number; got nan"),
+        ({"precision": 0.1, "replications": 1}, "replications must be at least 2; got 1"),
+        ({"replications": 0}, "replications must be at least 1; got 0"),
+        ({"seed": 1.5}, "seed must be a whole number, 0 or more; got 1.5"),
+        ({"seed": -1}, "seed must be a whole number, 0 or more; got -1"),
+        ({"seed": "one"}, "seed must be a whole number, 0 or more; got 'one'"),
+        ({"seed": None}, "seed must be a whole number, 0 or more; got None"),
+        ({"engine": "fast"}, "engine must be one of compiled, simpy; got 'fast'"),
+        ({"confidence": 1.0}, "confidence must be below 1; got 1.0"),
+        ({"confidence": 0}, "confidence must be greater than 0; got 0"),
+        ({"budget": 0, "precision": 0.1}, "budget must be greater than 0; got 0"),
+        ({"warmup": -1.0}, "warmup must be at least 0; got -1.0"),
+        ({"start": [0.5, 0.6]}, "start must sum to 1"),
+        ({"start": [1.0] + [0.0] * 9}, "start must have at most 6 probabilities"),
+        ({"start": [math.nan, 1.0]}, "start must be finite; got nan"),
+        ({"quantiles": [1.5]}, "quantiles must be at most 1; got 1.5"),
+        ({"measures": ["loss"]}, "measures must be names among arrival_rate"),
+        ({"method": "bootstrap"}, "method must be jackknife or delta"),
+        ({"workers": 0}, "workers must be a whole number, at least 1; got 0"),
+    ],
+)
+def test_every_refusal_says_what_is_wrong(options: dict, text: str):
+    with pytest.raises(InputError, match=text.replace("[", r"\[")):
+        simulate(PAPER, **options)
+
+
+def test_all_faults_at_once():
+    with pytest.raises(InputError) as error:
+        simulate(PAPER, pages=0, seed=-1, precision=0, engine="x")
+    assert len(error.value.faults) == 4
+
+
+def test_an_open_policy_is_refused():
+    with pytest.raises(InputError, match="policy must be given when several numbers of robots are known"):
+        simulate(PAPER.replace(policy=None))
+
+
+def test_many_levels_use_fewer_bins():
+    scenario = examples.load("mm1k").replace(capacity=100_000)
+    result = simulate(scenario, pages=2000, replications=2, workers=1)
+    assert len(result["level_distribution"]) == 100_001
+    assert np.isfinite(result["mean_pages"].value)

@@ -374,8 +374,8 @@ def _what_if(found: Plan) -> list[Block]:
         return [Text("Not asked for.")]
     blocks: list[Block] = [
         Text(
-            "Each point is a crawler with other numbers and its own best policy. A policy `4,1@2` runs 4 robots up to 2 "
-            "pages in the system and 1 above."
+            "Each point is a crawler with other numbers and its own best policy. A policy `4,1@2` runs 4 robots up to "
+            "2 pages in the system and 1 above."
         ),
     ]
     for index, one in enumerate(found.sweeps):

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from analytic.chain import Chain
 from analytic.summary import Summary
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Fault, TooLargeError
 
 MAX_STATES = 400_000
@@ -61,7 +61,7 @@ class Generator:
                 [
                     Fault(
                         "capacity",
-                        f"the explicit chain must have at most {max_states:,} states; got {chain.states:,}",
+                        f"the explicit chain must have at most {max_states:,} states; got {count(chain.states)}",
                         "Use --method auto, which never builds the generator, or a smaller capacity.",
                     )
                 ]
@@ -131,8 +131,8 @@ def sum_of_clocks(chain: Chain, waiting: int) -> Any:
     """A_i = S (+) Gamma^{(+) i}: the service clock and `waiting` obsolescence clocks run side by side."""
     R = chain.obsolescence_phases
     total = kron_all(chain.service.subgenerator, sp.eye_array(R**waiting))
-    for before, after, count in _positions(R, waiting):
-        total = total + count * kron_all(sp.eye_array(chain.service_phases * before), chain.Gamma, sp.eye_array(after))
+    for before, after, times in _positions(R, waiting):
+        total = total + times * kron_all(sp.eye_array(chain.service_phases * before), chain.Gamma, sp.eye_array(after))
     return total
 
 
@@ -141,8 +141,8 @@ def leave_one(chain: Chain, waiting: int) -> Any:
     R, M = chain.obsolescence_phases, chain.service_phases
     ends = np.outer(chain.service.exit_rates, chain.service.initial)
     total = kron_all(ends, np.ones((R, 1)), sp.eye_array(R ** (waiting - 1)))
-    for before, after, count in _positions(R, waiting):
-        total = total + count * kron_all(sp.eye_array(M * before), chain.Gamma0[:, None], sp.eye_array(after))
+    for before, after, times in _positions(R, waiting):
+        total = total + times * kron_all(sp.eye_array(M * before), chain.Gamma0[:, None], sp.eye_array(after))
     return total
 
 

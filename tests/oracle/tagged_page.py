@@ -41,7 +41,7 @@ class TaggedPage:
 
 
 def tagged_page(chain: FullChain, p, arrivals, service, obsolescence, admitted) -> TaggedPage:
-    """Follow a page through the chain whose stationary vector is `p`; `admitted(level, batch)` pages of a batch enter."""
+    """Follow a page through the chain of stationary vector `p`; `admitted(level, batch)` pages of a batch enter."""
     beta, S = (np.asarray(part, float) for part in service)
     gamma, G = (np.asarray(part, float) for part in obsolescence or ([1.0], [[0.0]]))
     S0, G0 = -S.sum(axis=1), -G.sum(axis=1)

@@ -31,7 +31,7 @@ def by_hand(scenario):
     Q = chain.generator.toarray()
     system = np.vstack([Q.T, np.ones(len(Q))])
     p = np.linalg.lstsq(system, np.eye(len(Q) + 1)[-1], rcond=None)[0]
-    levels = np.bincount(chain.levels, weights=p)
+    levels = np.bincount(chain.levels, weights=p, minlength=scenario.top_level + 1)
     rate = p @ chain.arrival_rates
     page = tagged_page(chain, p, arrivals, service, obsolescence, admitted)
     robots = np.array([policy.robots_at(level) for level in range(len(levels))])

@@ -19,7 +19,7 @@ from fitting.result import FitResult
 from fitting.segments import Segments
 from fitting.service import fit_sizes
 
-STEPS = 8
+STEPS = 20
 
 
 @dataclass(frozen=True, eq=False)

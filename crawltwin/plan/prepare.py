@@ -7,6 +7,8 @@ robots 10, and making a page wait for one mean indexing time 1.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from crawltwin.model import ControlledArrivals, CostWeights, PhaseType, ScaledStream, Scenario, ThinnedStream
 from crawltwin.model.bmap import BMAP
 from crawltwin.plan.settings import Input, PlanSettings
@@ -72,18 +74,16 @@ def inputs_of(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> tup
     """Every number of the plan with its origin."""
     rate = fit.numbers["page_rate"]
     found = [
-        Input(
-            "robots", str(settings.robots), "given" if settings.robots > 1 else "default", "the most a policy may run"
-        ),
+        Input("robots", str(settings.robots), _origin(settings, "robots"), "the most a policy may run"),
         Input(
             "robots that wrote the log",
             str(settings.recorded),
-            "given" if settings.robots_in_log is not None else "default",
+            _origin(settings, "robots_in_log"),
             "taken to be the same number" if settings.robots_in_log is None else "",
         ),
         _control(settings),
-        Input("capacity", f"{settings.capacity} pages", "given" if settings.capacity != 20 else "default"),
-        Input("admission", settings.admission, "given" if settings.admission != "partial" else "default"),
+        Input("capacity", f"{settings.capacity} pages", _origin(settings, "capacity")),
+        Input("admission", settings.admission, _origin(settings, "admission")),
         Input(
             "arrivals",
             f"{rate.value:.4g} pages/s (95%: {rate.low:.4g} to {rate.high:.4g})",
@@ -93,9 +93,15 @@ def inputs_of(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> tup
         _service(fit, settings, scenario),
         _stale(fit, settings, scenario),
         *_weights(settings, scenario),
-        Input("seed", str(settings.seed), "given" if settings.seed != 1 else "default"),
+        Input("seed", str(settings.seed), _origin(settings, "seed")),
     ]
     return tuple(found)
+
+
+def _origin(settings: PlanSettings, name: str) -> Literal["given", "default"]:
+    """Given where the operator said so, or where the value is not the default."""
+    changed = getattr(settings, name) != getattr(PlanSettings(), name)
+    return "given" if name in settings.given or changed else "default"
 
 
 def _control(settings: PlanSettings) -> Input:
@@ -103,7 +109,7 @@ def _control(settings: PlanSettings) -> Input:
         "thinned": f"r robots deliver each batch of the log with probability r/{settings.recorded}",
         "scaled": "r robots deliver what one would, r times as fast",
     }[settings.control_in_force]
-    return Input("what fewer robots bring", words, "given" if settings.control else "default")
+    return Input("what fewer robots bring", words, _origin(settings, "control"))
 
 
 def _service(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> Input:

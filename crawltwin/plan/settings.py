@@ -74,6 +74,8 @@ class PlanSettings:
     what_if : bool
         Whether to sweep capacity, speed, robots, staleness and weights.
     seed : int
+    given : frozenset of str
+        Names that the operator set, be it to their defaults; kept by `read_settings` for the list of inputs.
     """
 
     robots: int = 1
@@ -94,6 +96,7 @@ class PlanSettings:
     budget: int = 10_000_000
     what_if: bool = True
     seed: int = 1
+    given: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         faults = Faults()
@@ -138,7 +141,7 @@ class PlanSettings:
         return "thinned" if self.robots <= self.recorded else "scaled"
 
 
-NAMES = tuple(field.name for field in fields(PlanSettings))
+NAMES = tuple(field.name for field in fields(PlanSettings) if field.name != "given")
 
 
 def read_cost(text: str) -> CostWeights:
@@ -167,7 +170,7 @@ def read_settings(path: str | Path | None, given: Mapping[str, Any]) -> PlanSett
     if path is not None:
         data = _read_file(Path(path))
     data |= {name: value for name, value in given.items() if value is not None}
-    return replace(PlanSettings(), **data) if data else PlanSettings()
+    return replace(PlanSettings(), **data, given=frozenset(data))
 
 
 def _read_file(path: Path) -> dict[str, Any]:

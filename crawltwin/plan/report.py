@@ -84,9 +84,9 @@ def _trust(found: Plan) -> str:
         checked.append(f"solved and simulated are {found.check.verdict}")
     if found.replay is not None:
         checked.append("losses and stale pages of the replayed log lie where the model predicts them")
-        outside = [MEASURES[one.measure].words for one in found.replay.predictions if not one.inside]
-        if outside:
-            checked.append(f"not so: {', '.join(outside)}; take these with caution")
+        astray = [MEASURES[one.measure].words for one in found.replay.predictions if not one.inside]
+        if astray:
+            checked.append(f"not so: {', '.join(astray)}; take these with caution")
     return f"Checked: {'; '.join(checked)}." if checked else "Nothing could be checked independently."
 
 

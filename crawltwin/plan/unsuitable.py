@@ -69,12 +69,9 @@ def diagnose(log: RawLog, settings: PlanSettings, reason: str) -> Unsuitable:
     gaps = np.diff(seconds)
     moments = np.unique(seconds).size
     if pages > 1 and moments < 30:
+        times = "one time" if moments == 1 else f"{moments} different times"
         can.append(
-            f"They carry {moments} different time{'' if moments == 1 else 's'} only: the clock of {log.resolution:g} "
-            ""
-            "s cannot tell when within "
-            "them "
-            "pages came."
+            f"They carry {times} only: the clock of {log.resolution:g} s cannot tell when within that pages came."
         )
         cannot.append("Whether pages came one by one or in batches, and how the rate changed.")
         instead.append("Log times in milliseconds, or a longer stretch: at least 31 different times are needed.")
@@ -118,7 +115,7 @@ def remarks_on(fit: FitResult, settings: PlanSettings) -> tuple[str, ...]:
         share = paused / span
         words.append(
             f"The crawler stood still for {paused:,.0f} s of {span:,.0f} s ({share:.0%}) in {fit.cleaning.pauses} "
-            f"pauses, which were cut out: the plan holds while it runs"
+            f"pause{'s' if fit.cleaning.pauses > 1 else ''}, cut out here: the plan holds while it runs"
             + (
                 ". Most of the log is silence; what the crawl is like after another start is not known."
                 if share > 0.5

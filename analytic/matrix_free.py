@@ -138,7 +138,7 @@ def solve_matrix_free(
         PhaseBasis.of(chain.gamma, chain.Gamma, chain.Gamma0),
         full if window is None else min(window, full),
     )
-    sweeper = Sweeper(chain, space, max_bytes, vectors=1 + 2 * (mixing + 2 if mixing else 0))
+    sweeper = Sweeper(chain, space, max_bytes, vectors=4 + mixing if mixing else 1)
     if start is None and sweeper.states > NEST_ABOVE and space.window > NEST_WINDOW:
         start = _nested_start(chain, space)
     sweeper.begin(start)

@@ -130,6 +130,9 @@ def level_blocks(chain: Chain, level: int) -> dict[int, Any]:
 def sum_of_clocks(chain: Chain, waiting: int) -> Any:
     """A_i = S (+) Gamma^{(+) i}: the service clock and `waiting` obsolescence clocks run side by side."""
     R = chain.obsolescence_phases
+    if R == 1:
+        # Every clock is the same number: one product a level in place of one a page.
+        return sp.csr_array(chain.service.subgenerator + waiting * chain.Gamma[0, 0] * np.eye(chain.service_phases))
     total = kron_all(chain.service.subgenerator, sp.eye_array(R**waiting))
     for before, after, count in _positions(R, waiting):
         total = total + count * kron_all(sp.eye_array(chain.service_phases * before), chain.Gamma, sp.eye_array(after))
@@ -140,6 +143,8 @@ def leave_one(chain: Chain, waiting: int) -> Any:
     """B_i: service ends and the oldest waiting page takes its place, or one of `waiting` pages becomes obsolete."""
     R, M = chain.obsolescence_phases, chain.service_phases
     ends = np.outer(chain.service.exit_rates, chain.service.initial)
+    if R == 1:
+        return sp.csr_array(ends + waiting * chain.Gamma0[0] * np.eye(M))
     total = kron_all(ends, np.ones((R, 1)), sp.eye_array(R ** (waiting - 1)))
     for before, after, count in _positions(R, waiting):
         total = total + count * kron_all(sp.eye_array(M * before), chain.Gamma0[:, None], sp.eye_array(after))

@@ -24,6 +24,7 @@ from validate.length import (
     PILOT_PAGES,
     PILOT_REPLICATIONS,
     PlannedLength,
+    chain_sigmas,
     given_length,
     least_pages,
     plan_length,
@@ -115,6 +116,7 @@ class CrossCheck:
             "identities": [identity.to_json() for identity in self.identities],
             "plan": self.plan.to_json(),
             "length": self.length.to_json(),
+            "variance_seen_over_planned": dict(self.variance_ratios),
             "pages": self.pages,
             "events": self.events,
             "seconds": self.seconds,
@@ -234,7 +236,8 @@ def gather_evidence(
     else:
         first = max(min(PILOT_PAGES[plan.engine], plan.budget // 4), least_pages(rate, settled, PILOT_REPLICATIONS))
         pilot = run(first, PILOT_REPLICATIONS, PILOT, None).estimates
-        planned = plan_length(compare(solution, pilot, plan), pilot.pages, plan, least, settled)
+        sigmas = chain_sigmas(scenario, rate, solution.solver.states)
+        planned = plan_length(compare(solution, pilot, plan), pilot.pages, plan, least, settled, sigmas)
     sample = run(planned.pages, plan.replications, MAIN, progress)
     return Evidence(
         scenario,
@@ -308,15 +311,11 @@ def _notes(
         )
     if evidence.length.settling is None:
         notes.append("the chain is too large for its settling time: a twentieth of each run was left out as warm-up")
-    odd = [
-        name
-        for name, ratio in ratios.items()
-        if surprising(ratio, plan.replications - 1, PILOT_REPLICATIONS - 1, len(ratios))
-    ]
+    odd = surprising(evidence.length, ratios, plan.replications - 1, PILOT_REPLICATIONS - 1)
     if odd:
         worst = max(odd, key=lambda name: abs(math.log(ratios[name])))
         notes.append(
-            f"the variance of {worst} was {ratios[worst]:.2g} times the planned one: the pilot was too short for it"
+            f"the variance of {worst} was {ratios[worst]:.2g} times the planned one, more than chance would do"
         )
     within = [
         one.comparison.name for one in verdicts if one.word == "equivalent" and one.p_difference <= 1 - plan.confidence

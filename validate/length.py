@@ -5,8 +5,11 @@ The standard error of every measure after n pages is :math:`\sigma/\sqrt n`. Two
 
 .. math:: n = \max_{measures} \left( (z_{c} + z_{(1+power)/2})\, \sigma / \delta \right)^2 .
 
-:math:`\sigma` comes from a pilot of its own random numbers, raised to its upper 90% confidence limit because a pilot is
-short. The verdict itself rests on fresh replications alone: a pilot that also counted would favour lucky lengths.
+For time averages, rates and ratios of counts the chain knows :math:`\sigma` exactly: its asymptotic variance is one
+more linear solve with Q (the Poisson equation). For the rest (sojourn times by fate, their distributions, modes), and
+where the chain is too large, it comes from a pilot with random numbers of its own, raised to its upper 90% confidence
+limit because a pilot is short. The verdict itself rests on fresh replications alone: a pilot that also counted would
+favour lucky lengths. Afterwards the variances seen are held against the planned ones.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import Any
 
 from scipy import stats
 
-from analytic import settling_time
+from analytic import asymptotic_variance, settling_time
 from crawltwin.model import Scenario, TooLargeError
 from crawltwin.model.errors import ConvergenceError
 from validate.plan import ValidationPlan
@@ -34,7 +37,7 @@ SETTLED = 1e-4
 """Distance to equilibrium, in total variation, that a warm-up must reach."""
 CAUTION = 0.9
 """Confidence of the upper limit of a pilot's variances."""
-MOST_STATES = 20_000
+MOST_STATES = 5_000
 """Chains with more states are not asked for their settling time."""
 
 
@@ -52,6 +55,8 @@ class PlannedLength:
         The number that asks for most pages.
     sigma : mapping
         For each number its standard error times the square root of the pages, as planned.
+    from_chain : frozenset of str
+        The numbers whose sigma is the chain's; the others have the pilot's.
     settling : float or None
         Time until equilibrium from empty, from the chain; None where the chain was too large to ask.
     """
@@ -61,6 +66,7 @@ class PlannedLength:
     limiting: str
     sigma: Mapping[str, float] = field(repr=False)
     settling: float | None = None
+    from_chain: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", MappingProxyType(dict(self.sigma)))
@@ -73,6 +79,7 @@ class PlannedLength:
             "limiting": self.limiting,
             "settling_time": self.settling,
             "within_budget": self.wanted <= self.pages,
+            "variances_from_chain": sorted(self.from_chain),
         }
 
 
@@ -93,24 +100,54 @@ def least_pages(rate: float, settled: float | None, replications: int) -> int:
     return math.ceil(rate * settled / WARMUP_SHARE * replications)
 
 
+def chain_sigmas(scenario: Scenario, rate: float, states: int) -> dict[str, float]:
+    """Standard error times the square root of the pages, from the chain, for every number that it knows exactly."""
+    if states > MOST_STATES:
+        return {}
+    try:
+        found = asymptotic_variance(scenario)
+    except (TooLargeError, ConvergenceError):
+        return {}
+    # Over a time t the variance is sigma^2 / t, and t is pages / rate.
+    sigmas = {
+        name: math.sqrt(variance * rate)
+        for name, variance in found.variances.items()
+        if variance is not None and name not in found.approximate
+    }
+    shares = () if found.level_distribution is None else found.level_distribution
+    return sigmas | {
+        f"level_distribution[{level}]": math.sqrt(max(float(variance), 0.0) * rate)
+        for level, variance in enumerate(shares)
+    }
+
+
 def plan_length(
-    comparisons: Sequence[Comparison], pilot_pages: int, plan: ValidationPlan, least: int, settled: float | None
+    comparisons: Sequence[Comparison],
+    pilot_pages: int,
+    plan: ValidationPlan,
+    least: int,
+    settled: float | None,
+    chain: Mapping[str, float] | None = None,
 ) -> PlannedLength:
-    """The length from a pilot's comparisons; differences in the pilot are not looked at."""
-    caution = math.sqrt((freedom := comparisons[0].freedom) / float(stats.chi2.ppf(1 - CAUTION, freedom)))
+    """The length from the chain's and a pilot's variances; differences in the pilot are not looked at."""
+    freedom = comparisons[0].freedom
+    caution = math.sqrt(freedom / float(stats.chi2.ppf(1 - CAUTION, freedom)))
     factor, wanted, limiting = reach(plan.confidence, plan.power), float(least), "the warm-up"
-    sigma = {}
+    sigma, known = {}, {one.name for one in comparisons} & set(chain or {})
     for found in comparisons:
         if not math.isfinite(found.error):
             continue
-        sigma[found.name] = found.error * math.sqrt(pilot_pages)
+        own = found.error * math.sqrt(pilot_pages)
+        sigma[found.name] = chain[found.name] if chain is not None and found.name in known else own
         room = found.margin - found.solved_error
-        needed = (factor * caution * sigma[found.name] / room) ** 2 if room > 0 else math.inf
+        careful = sigma[found.name] * (1.0 if found.name in known else caution)
+        needed = (factor * careful / room) ** 2 if room > 0 else math.inf
         if needed > wanted:
             wanted, limiting = needed, found.name
     left = max(plan.budget - pilot_pages, 1)
     wanted = min(wanted, 1e15)
-    return PlannedLength(int(min(math.ceil(wanted), left)), math.ceil(wanted), limiting, sigma, settled)
+    pages = int(min(math.ceil(wanted), left))
+    return PlannedLength(pages, math.ceil(wanted), limiting, sigma, settled, frozenset(known & set(sigma)))
 
 
 def given_length(pages: int, least: int, settled: float | None) -> PlannedLength:
@@ -129,8 +166,14 @@ def variance_ratios(planned: PlannedLength, comparisons: Sequence[Comparison], p
     return found
 
 
-def surprising(ratio: float, freedom: int, pilot_freedom: int, tests: int) -> bool:
-    """Whether a ratio of variances is outside what two honest estimates give, at 1% over all `tests`."""
-    tail = 0.005 / tests
-    low, high = (float(stats.f.ppf(p, freedom, pilot_freedom)) for p in (tail, 1 - tail))
-    return not low <= ratio <= high
+def surprising(planned: PlannedLength, ratios: Mapping[str, float], freedom: int, pilot_freedom: int) -> list[str]:
+    """Numbers whose variance is not what was planned, at 1% over all: by chi-square, or by F against a pilot."""
+    tail = 0.005 / max(len(ratios), 1)
+    laws = {True: stats.chi2(freedom, scale=1 / freedom), False: stats.f(freedom, pilot_freedom)}
+    limits = {known: (float(law.ppf(tail)), float(law.ppf(1 - tail))) for known, law in laws.items()}
+    found = []
+    for name, ratio in ratios.items():
+        low, high = limits[name in planned.from_chain]
+        if not low <= ratio <= high:
+            found.append(name)
+    return found

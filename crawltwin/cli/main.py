@@ -47,6 +47,7 @@ COMMANDS: dict[str, Entry] = {
     "validate": Entry("crawltwin.cli.validate", "the solved side against the simulated one, a verdict for each number"),
     "sweep": Entry("crawltwin.cli.sweep", "measures and best policies over a grid: what if ...?"),
     "reproduce": Entry("crawltwin.cli.reproduce", "every table and figure of the founding paper, against the print"),
+    "fit": Entry("crawltwin.cli.fit", "a raw crawler log to a model, with goodness of fit and a scenario"),
 }
 
 _EPILOG = """a first walk:

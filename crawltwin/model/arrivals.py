@@ -18,6 +18,7 @@ the phase stays when the number of robots changes.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ class ControlledArrivals(Value):
 
     @property
     def robot_numbers(self) -> tuple[int, ...]:
-        """The numbers of active robots that are possible."""
+        """The numbers of active robots that are possible; kinds that know them without their modes say so."""
         return tuple(self.modes)
 
     @property
@@ -126,6 +127,27 @@ class IndependentRobots(ControlledArrivals):
 
     def _content(self) -> tuple[Any, ...]:
         return self.robots
+
+    # Known without the modes, whose phase space grows as the product of the robots' own: a simulation walks each robot
+    # by itself and never builds it.
+    @property
+    def robot_numbers(self) -> tuple[int, ...]:
+        """One robot to all of them."""
+        return tuple(range(1, len(self.robots) + 1))
+
+    @property
+    def phases(self) -> int:
+        """Product of the robots' numbers of phases."""
+        return math.prod(robot.phases for robot in self.robots)
+
+    @property
+    def max_batch(self) -> int:
+        """Largest batch of any robot."""
+        return max(robot.max_batch for robot in self.robots)
+
+    def __repr__(self) -> str:
+        rates = ", ".join(f"{robot.page_rate:.4g}" for robot in self.robots)
+        return f"IndependentRobots({self.phases} phases, pages a unit of time of each robot [{rates}])"
 
     def _modes(self) -> dict[int, BMAP]:
         sizes = [robot.phases for robot in self.robots]

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from crawltwin.model import examples
-from validate.length import given_length, least_pages, plan_length, settling, surprising, variance_ratios
+from validate.length import chain_sigmas, given_length, least_pages, plan_length, settling, surprising, variance_ratios
 from validate.plan import ValidationPlan
 from validate.runs import WARMUP_SHARE
 from validate.verdict import Comparison, reach
@@ -47,5 +47,17 @@ def test_variances_are_compared_with_the_plan():
     planned = plan_length(pilot, 1000, ValidationPlan(), 0, None)
     seen = [Comparison("cost", "", 2.0, 2.0, 0.1 * math.sqrt(1000 / 4000), 99, 0.01)]
     assert variance_ratios(planned, seen, 4000)["cost"] == pytest.approx(1.0)
-    assert not surprising(1.3, 99, 49, tests=1)
-    assert surprising(float(stats.f.ppf(0.9999, 99, 49)), 99, 49, tests=1)
+    planned = plan_length(pilot, 1000, ValidationPlan(), 0, None, {"cost": 0.1 * math.sqrt(1000)})
+    assert planned.from_chain == {"cost"}
+    assert surprising(planned, {"cost": 1.2}, 99, 49) == []
+    assert surprising(planned, {"cost": float(stats.chi2.ppf(0.9999, 99) / 99)}, 99, 49) == ["cost"]
+    by_pilot = plan_length(pilot, 1000, ValidationPlan(), 0, None)
+    assert surprising(by_pilot, {"cost": 1.6}, 99, 49) == []
+    assert surprising(by_pilot, {"cost": float(stats.f.ppf(0.9999, 99, 49))}, 99, 49) == ["cost"]
+
+
+def test_the_chain_knows_the_variance_of_counting_poisson_arrivals():
+    # M/M/1/K without control: pages arrive as a Poisson process of rate 0.8, so the rate estimated over a time t has
+    # variance 0.8 / t, and over n pages (0.8 * 0.8) / n.
+    assert chain_sigmas(examples.load("mm1k"), 0.8, 6)["arrival_rate"] == pytest.approx(0.8)
+    assert chain_sigmas(examples.load("mm1k"), 0.8, 10**9) == {}

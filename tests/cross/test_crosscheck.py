@@ -1,0 +1,156 @@
+"""Solved against simulated through the public door: verdicts, both engines, both ways, identities, the contract."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analytic import solve
+from crawltwin.cli.output import to_json
+from crawltwin.model import InputError, examples
+from validate import CrossCheck, ValidationPlan, crosscheck
+from validate.crosscheck import gather_evidence, judge_all
+from validate.identities import Identity, simulated_identities, solved_identities
+from validate.length import chain_sigmas
+from validate.runs import simulate_sample
+
+QUICK = ValidationPlan(margin=0.03)
+
+
+@pytest.fixture(scope="module")
+def paper() -> CrossCheck:
+    return crosscheck(examples.load("paper"), QUICK)
+
+
+def test_the_papers_first_example_is_equivalent(paper):
+    assert paper.verdict == "equivalent"
+    assert all(verdict.word == "equivalent" for verdict in paper.verdicts)
+    assert {verdict.comparison.measure for verdict in paper.verdicts} == set(paper.plan.measures)
+    assert paper.approach
+    assert all(identity.holds for identity in paper.identities)
+
+
+def test_json_is_the_contracts_object(paper):
+    answer = json.loads(to_json(paper.to_json()))
+    keys = {"solved", "simulated", "low", "high", "margin", "verdict"}
+    assert set(answer["measures"]) == set(solve(examples.load("paper")).measures)
+    for found in answer["measures"].values():
+        assert keys <= set(found)
+        assert found["verdict"] in ("equivalent", "different", "inconclusive")
+    levels = answer["measures"]["level_distribution"]
+    assert len(levels["solved"]) == len(levels["simulated"]) == 6
+    frame = paper.to_frame()
+    assert len(frame) == len(paper.verdicts) + len(paper.approach)
+
+
+def test_the_result_does_not_depend_on_the_number_of_workers():
+    plan = ValidationPlan(margin=0.1, pages=50_000, replications=20)
+    one, two = (crosscheck(examples.load("mm1k"), plan, workers=workers) for workers in (1, 2))
+    assert [v.comparison for v in one.verdicts] == [v.comparison for v in two.verdicts]
+    assert [v.comparison for v in one.approach] == [v.comparison for v in two.approach]
+
+
+@pytest.mark.parametrize("admission", ["all-or-nothing", "overflow"])
+def test_the_other_admission_rules(admission):
+    scenario = examples.load("hyperexponential").replace(admission=admission)
+    assert crosscheck(scenario, QUICK, approach=False).verdict == "equivalent"
+
+
+def test_the_reference_engine():
+    plan = ValidationPlan(margin=0.15, engine="simpy", replications=20, quantiles=(0.5,), points=(0.25, 0.75))
+    assert crosscheck(examples.load("mm1k"), plan).verdict == "equivalent"
+
+
+def test_pages_that_never_become_obsolete():
+    scenario = examples.load("mm1k").replace(obsolescence=None)
+    found = crosscheck(scenario, QUICK, approach=False)
+    assert found.verdict == "equivalent"
+    assert found.to_json()["measures"]["mean_sojourn_obsolete"] is None
+    assert found.of("obsolescence_probability")[0].comparison.simulated == 0.0
+
+
+def test_several_scenarios_are_one_family():
+    plan = ValidationPlan(margin=0.1, pages=100_000, replications=20)
+    scenarios = [examples.load("mm1k"), examples.load("marked")]
+    both = crosscheck(scenarios, plan, approach=False)
+    alone = crosscheck(scenarios[0], plan, approach=False)
+    assert isinstance(both, tuple)
+    assert [v.comparison for v in both[0].verdicts] == [v.comparison for v in alone.verdicts]
+    # More tests in the family: Holm's adjusted values can only grow.
+    for joint, single in zip(both[0].verdicts, alone.verdicts, strict=True):
+        assert joint.p_difference >= single.p_difference - 1e-12
+
+
+def test_a_budget_too_small_is_inconclusive_and_says_what_is_missing():
+    found = crosscheck(examples.load("paper"), ValidationPlan(margin=0.001, budget=400_000), approach=False)
+    assert found.verdict == "inconclusive"
+    open_ones = [verdict for verdict in found.verdicts if verdict.word == "inconclusive"]
+    assert all(verdict.more_pages is None or verdict.more_pages > 0 for verdict in open_ones)
+    assert any("budget" in note for note in found.notes)
+
+
+def test_a_simulated_side_of_another_system_is_different():
+    scenario = examples.load("paper")
+    plan = ValidationPlan(pages=400_000, replications=40)
+    sound = gather_evidence(scenario, plan, approach=False)
+    slower = simulate_sample(
+        scenario.replace(capacity=4, policy=scenario.policy), 400_000 / 40 / 2.17, replications=40, seed=5
+    )
+    measures = {"arrival_rate", "loss_probability", "mean_pages"}
+    swapped = [
+        dataclasses.replace(one, simulated=slower.estimates.scalars[one.measure].value)
+        for one in sound.comparisons
+        if one.measure in measures
+    ]
+    (found,) = judge_all([dataclasses.replace(sound, comparisons=tuple(swapped))], plan)
+    assert found.verdict == "different"
+
+
+def test_a_broken_identity_is_different_whatever_the_numbers_say():
+    plan = ValidationPlan(margin=0.1, pages=50_000, replications=20)
+    evidence = gather_evidence(examples.load("mm1k"), plan, approach=False)
+    lost_page = dataclasses.replace(evidence.sample, conservation=-1)
+    broken = dataclasses.replace(evidence, identities=simulated_identities(lost_page))
+    (found,) = judge_all([broken], plan)
+    assert found.verdict == "different"
+    assert any("pages are conserved fails on the simulated side" in note for note in found.notes)
+
+
+def test_solved_identities_hold_and_notice_a_wrong_measure():
+    solution = solve(examples.load("paper"))
+    assert all(identity.holds for identity in solved_identities(solution))
+    for name, factor in (("arrival_rate", 1.01), ("mean_pages", 1.01), ("success_probability", 0.99)):
+        wrong = dataclasses.replace(solution, measures={**solution.measures, name: solution.measures[name] * factor})
+        assert not all(identity.holds for identity in solved_identities(wrong)), name
+
+
+def test_a_gap_that_is_no_number_never_holds():
+    assert not Identity("solved", "x", math.nan, 1.0).holds
+
+
+def test_the_chains_variances_are_those_seen():
+    scenario = examples.load("hyperexponential")
+    solution = solve(scenario)
+    rate = solution.measures["arrival_rate"]
+    sample = simulate_sample(scenario, 2_000.0, replications=400, seed=11)
+    sigma = chain_sigmas(scenario, rate, solution.solver.states)
+    low, high = stats.chi2.ppf([1e-4, 1 - 1e-4], 399) / 399
+    for name in ("arrival_rate", "loss_probability", "obsolescence_probability", "mean_pages", "mean_sojourn"):
+        ratio = sample.estimates.scalars[name].error ** 2 * sample.estimates.pages / sigma[name] ** 2
+        assert low < ratio < high, (name, ratio)
+
+
+def test_no_scenario_is_refused():
+    with pytest.raises(InputError, match="at least one scenario"):
+        crosscheck([])
+
+
+def test_many_levels_are_compared_in_classes():
+    scenario = examples.load("mm1k").replace(capacity=200)
+    found = crosscheck(scenario, ValidationPlan(margin=0.05, pages=200_000, replications=20), approach=False)
+    parts = [verdict.comparison.part for verdict in found.of("level_distribution")]
+    assert len(parts) <= 40
+    assert np.isclose(sum(verdict.comparison.solved for verdict in found.of("level_distribution")), 1.0)

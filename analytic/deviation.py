@@ -30,7 +30,7 @@ from analytic.chain import Chain
 from analytic.direct import stationary_direct
 from analytic.events import EventChain
 from analytic.generator import Generator
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Fault, TooLargeError
 
 MAX_WIDTH = 4_096
@@ -73,7 +73,7 @@ class Deviation:
                     Fault(
                         "capacity",
                         f"derivatives and variances need the explicit chain, whose widest level must have at most "
-                        f"{MAX_WIDTH:,} states; got {width:,}",
+                        f"{MAX_WIDTH:,} states; got {count(width)}",
                         "Use a smaller capacity, or exponential obsolescence times.",
                     )
                 ]

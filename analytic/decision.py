@@ -261,7 +261,7 @@ def _policy_iteration(
         _occupation(band, low, high, columns[chosen[anchor], anchor], values[chosen[anchor], anchor], anchor, p)
         if p[anchor] < 0.01 * p.max():
             # Values counted from a rare state would be differences of long times: count from the most frequent.
-            anchor = np.argmax(p)
+            anchor = int(np.argmax(p))
             if not _factor_policy(columns, values, chosen, anchor, low, high, band):
                 break
         evaluated[:] = chosen

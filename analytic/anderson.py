@@ -6,7 +6,8 @@ aggregation in between, it stays applicable. With :math:`f = g(x) - x` and the l
 f_j, \Delta g_j`, the coefficients minimise :math:`\|f - \sum_j c_j \Delta f_j\|` and the next iterate is
 :math:`g(x) - \sum_j c_j \Delta g_j`.
 
-The norm weighs each level by its own mass, so that levels of tiny probability converge with the others.
+The norm weighs each level by its own mass, so that levels of tiny probability converge with the others. Differences are
+kept in single precision, relative to those masses: their rounding is small beside the step itself, so it slows nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numba import njit
 
-from analytic.kronecker import AnyArray
+from analytic.kronecker import AnyArray, IntArray
 from crawltwin.model.checks import FloatArray
 
 
@@ -38,7 +40,7 @@ class Anderson:
     """
 
     def __init__(self, depth: int, bounds: Sequence[int]) -> None:
-        self.depth, self._bounds = depth, list(bounds)
+        self.depth, self._bounds = depth, np.array(bounds, dtype=np.int64)
         self._f: AnyArray | None = None
         self.plain: AnyArray | None = None
         self._df: list[AnyArray] = []
@@ -62,8 +64,8 @@ class Anderson:
         if self._weights.size == 0:
             self._weights = self._level_weights(g)
         df, dg = self._room(f)
-        np.subtract(f, self._f, out=df)
-        np.subtract(g, self.plain, out=dg)
+        _difference(f, self._f, self._bounds, self._weights, df)
+        _difference(g, self.plain, self._bounds, self._weights, dg)
         self._f[:] = f
         self.plain[:] = g
         self._df.append(df)
@@ -72,10 +74,10 @@ class Anderson:
         # Only the newest row and column are new.
         self._gram, self._mixed = _grown(self._gram, m), _grown(self._mixed, m)
         for j in range(m):
-            self._gram[m - 1, j] = self._gram[j, m - 1] = self._dot(df, self._df[j])
-            self._mixed[m - 1, j] = self._dot(df, self._dg[j])
-            self._mixed[j, m - 1] = self._dot(self._df[j], dg)
-        right = np.array([self._dot(step, f) for step in self._df])
+            self._gram[m - 1, j] = self._gram[j, m - 1] = _dot(df, self._df[j])
+            self._mixed[m - 1, j] = _dot(df, self._dg[j])
+            self._mixed[j, m - 1] = _dot(self._df[j], dg)
+        right = np.array([_dot_weighted(step, f, self._bounds, self._weights) for step in self._df])
         scale = np.sqrt(np.maximum(np.diag(self._gram), 1e-300))
         outer = np.outer(scale, scale)
         coefficients = np.linalg.lstsq(self._gram / outer, right / scale, rcond=1e-13)[0] / scale
@@ -83,9 +85,7 @@ class Anderson:
         inverse = np.linalg.pinv((self._mixed - self._gram) / outer, rcond=1e-10)
         self.contraction = float(np.abs(np.linalg.eigvals(inverse @ (self._mixed / outer))).max())
         for c, step in zip(coefficients, self._dg, strict=True):
-            # The work vector f is free now.
-            np.multiply(step, c, out=f)
-            g -= f
+            _subtract(g, c, step, self._bounds, self._weights)
 
     def forget(self) -> None:
         """Drop what was kept: the iteration begins anew."""
@@ -99,15 +99,52 @@ class Anderson:
         if len(self._df) == self.depth:
             self._gram, self._mixed = self._gram[1:, 1:], self._mixed[1:, 1:]
             return self._df.pop(0), self._dg.pop(0)
-        return np.empty_like(like), np.empty_like(like)
+        single = np.complex64 if np.iscomplexobj(like) else np.float32
+        return np.empty(like.size, dtype=single), np.empty(like.size, dtype=single)
 
     def _level_weights(self, g: AnyArray) -> FloatArray:
         masses = [float(np.abs(g[a:b]).sum()) for a, b in zip(self._bounds[:-1], self._bounds[1:], strict=True)]
-        return np.array([1.0 / mass if mass > 0 else 0.0 for mass in masses])
+        return np.array([1.0 / mass if mass > 0 else 1.0 for mass in masses])
 
-    def _dot(self, u: AnyArray, v: AnyArray) -> float:
-        pieces = zip(self._bounds[:-1], self._bounds[1:], self._weights, strict=True)
-        return float(sum(float(np.vdot(u[a:b], v[a:b]).real) * w * w for a, b, w in pieces))
+
+@njit(cache=True)
+def _difference(
+    new: AnyArray, old: AnyArray, bounds: IntArray, weights: FloatArray, out: AnyArray
+) -> None:  # pragma: no cover - compiled
+    for level in range(weights.size):
+        for k in range(bounds[level], bounds[level + 1]):
+            out[k] = (new[k] - old[k]) * weights[level]
+
+
+@njit(cache=True)
+def _subtract(
+    g: AnyArray, c: float, step: AnyArray, bounds: IntArray, weights: FloatArray
+) -> None:  # pragma: no cover - compiled
+    for level in range(weights.size):
+        factor = c / weights[level]
+        for k in range(bounds[level], bounds[level + 1]):
+            g[k] -= factor * step[k]
+
+
+@njit(cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _dot(u: AnyArray, v: AnyArray) -> float:  # pragma: no cover - compiled
+    total = 0.0
+    for k in range(u.size):
+        total += float(u[k].real) * float(v[k].real) + float(u[k].imag) * float(v[k].imag)
+    return total
+
+
+@njit(cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _dot_weighted(
+    u: AnyArray, v: AnyArray, bounds: IntArray, weights: FloatArray
+) -> float:  # pragma: no cover - compiled
+    total = 0.0
+    for level in range(weights.size):
+        part = 0.0
+        for k in range(bounds[level], bounds[level + 1]):
+            part += float(u[k].real) * float(v[k].real) + float(u[k].imag) * float(v[k].imag)
+        total += part * weights[level]
+    return total
 
 
 def _grown(matrix: FloatArray, size: int) -> FloatArray:

@@ -33,7 +33,7 @@ from analytic.chain import Chain
 from analytic.kronecker import AnyArray, PhaseBasis
 from analytic.summary import Summary
 from analytic.window_levels import WindowLevels
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import ConvergenceError, Fault, TooLargeError
 
 Progress = Callable[[str, float], None]
@@ -138,7 +138,7 @@ def solve_matrix_free(
         PhaseBasis.of(chain.gamma, chain.Gamma, chain.Gamma0),
         full if window is None else min(window, full),
     )
-    sweeper = Sweeper(chain, space, max_bytes, vectors=1 + 2 * (mixing + 2 if mixing else 0))
+    sweeper = Sweeper(chain, space, max_bytes, vectors=4 + mixing if mixing else 1)
     if start is None and sweeper.states > NEST_ABOVE and space.window > NEST_WINDOW:
         start = _nested_start(chain, space)
     sweeper.begin(start)
@@ -206,18 +206,18 @@ class Sweeper:
         sizes = [W] + [W * M * space.size(level - 1) for level in range(1, top + 1)]
         self.states = sum(sizes)
         need = (vectors * self.states + 2 * max(sizes)) * space.dtype.itemsize
-        self.bounds = [0, *np.cumsum(sizes).tolist()]
         if need > max_bytes:
             raise TooLargeError(
                 [
                     Fault(
                         "capacity",
-                        f"the level vectors must fit in {max_bytes / 2**30:.3g} GiB; got {need / 2**30:.3g} GiB for "
-                        f"{self.states:,} states",
+                        f"the level vectors must fit in {max_bytes / 2**30:.3g} GiB; "
+                        f"got {count(need // 2**30)} GiB for {count(self.states)} states",
                         "Use --method window, a smaller capacity or fewer phases.",
                     )
                 ]
             )
+        self.bounds = [0, *np.cumsum(sizes).tolist()]
         beta, S, S0 = chain.service.initial, chain.service.subgenerator, chain.service.exit_rates
         identity = np.eye(M)
         self._ends: FloatArray = np.kron(np.eye(W), np.outer(S0, beta)).astype(np.float64)

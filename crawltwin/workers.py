@@ -10,6 +10,7 @@ A function that is run elsewhere must be importable there and take one piece; pi
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -123,7 +124,10 @@ def _in_processes(function: Callable[[Piece], Result], pieces: Sequence[Piece], 
                     "Is memory short? Use fewer workers."
                 ) from error
         finally:
-            results.close()
+            with warnings.catch_warnings():
+                # Whoever stops early, on a budget or Ctrl-C, knows that pieces were under way.
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
 
 
 def _on_cluster(function: Callable[[Piece], Result], pieces: Sequence[Piece], address: str) -> Iterator[Result]:

@@ -22,13 +22,14 @@ _FEW = 64
 class Alarm(Event):
     """An event at a given moment that calls one function with itself; `subject` says whose it is."""
 
-    def __init__(self, env: Calendar, callback: Callable[[Any], None], subject: Any) -> None:
-        # What Event.__init__ does, without its pending state: an alarm is certain from the start.
-        self.env = env
+    # What Event.__init__ would set each time: an alarm is certain from the start, and nobody waits for its value.
+    _ok = True
+    _value = None
+    _defused = True
+
+    def __init__(self, moment: float, callback: Callable[[Any], None], subject: Any) -> None:
+        self.moment = moment
         self.callbacks = [callback]
-        self._ok = True
-        self._value = None
-        self._defused = False
         self.subject = subject
 
 
@@ -43,7 +44,7 @@ class Calendar(Environment):
 
     def at(self, moment: float, priority: int, callback: Callable[[Any], None], subject: Any = None) -> Alarm:
         """Call `callback` at `moment`."""
-        alarm = Alarm(self, callback, subject)
+        alarm = Alarm(moment, callback, subject)
         entry: tuple[Any, ...] = (moment, priority, next(self._eid), alarm)
         heappush(self._moments, entry)
         return alarm

@@ -17,6 +17,8 @@ from crawltwin.model import InputError, Scenario
 
 def is_birth_death(scenario: Scenario) -> bool:
     """Whether the closed form applies."""
+    if scenario.arrivals.phases > 1:
+        return False
     modes = [scenario.arrivals.mode(robots) for robots in set(scenario.policy_in_force.robots_used)]
     plain = all(mode.phases == 1 and mode.max_batch == 1 for mode in modes)
     exponential = scenario.service.order == 1

@@ -11,17 +11,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from crawltwin.model.checks import FloatArray
-from simulate.plan import ALL_OR_NOTHING, BINS_A_GROUP, LOST, OBSOLETE, PARTIAL, PRESENT, SERVED, Plan
+from simulate.engine_state import (
+    BATCH,
+    BIN,
+    BIN_END,
+    EVENTS,
+    FREE,
+    HEAD,
+    HEAPED,
+    LEVEL,
+    NEXT_BATCH,
+    NEXT_WORK,
+    NOW,
+    OPENED,
+    PAGES,
+    SERVICE_END,
+    SERVING,
+    TAIL,
+    State,
+    Tally,
+    begin,
+)
+from simulate.plan import ALL_OR_NOTHING, LOST, OBSOLETE, PARTIAL, PRESENT, SERVED, Plan
 from simulate.records import Records, cut, grown, no_records
 from simulate.run_statistics import (
     BATCHES,
-    COUNTS,
     DELIVERED,
     LOST_PAGES,
     OBSOLETE_PAGES,
@@ -31,7 +49,6 @@ from simulate.run_statistics import (
     SERVED_SQUARES,
     SERVED_SUM,
     RunStatistics,
-    empty_histograms,
     trimmed,
 )
 from simulate.streams import Streams
@@ -40,44 +57,11 @@ from simulate.tables import END, IntArray
 SLICE = 4_000_000
 """Events between two returns to Python."""
 
-# Places in State.clock and State.cursor.
-NOW, SERVICE_END, BIN_END = range(3)
-LEVEL, SERVING, HEAD, TAIL, FREE, HEAPED, BIN, PAGES, BATCH, NEXT_BATCH, NEXT_WORK, EVENTS, OPENED = range(13)
-
 GOING, DONE, FULL = range(3)
 # Kinds of events beside OBSOLETE and SERVED, which are fates too.
 ARRIVAL, OPENING = LOST, PRESENT
 _BITS_BELOW_CELL = 46
 _EXPONENT_BIAS = 1022 * 64
-
-
-class State(NamedTuple):
-    """Everything that changes: clocks and cursors, one entry a walker, one entry a slot."""
-
-    clock: FloatArray
-    cursor: IntArray
-    row: IntArray
-    rate: FloatArray
-    due: FloatArray
-    arrived: FloatArray
-    deadline: FloatArray
-    work: FloatArray
-    page: IntArray
-    after: IntArray
-    before: IntArray
-    place: IntArray
-    free: IntArray
-    heap: IntArray
-
-
-class Tally(NamedTuple):
-    """The sums of `RunStatistics` while they grow."""
-
-    time_at_level: FloatArray
-    counts: IntArray
-    sojourns: FloatArray
-    histograms: IntArray
-    bins_a_group: int
 
 
 @njit(cache=True)
@@ -380,7 +364,7 @@ def run(
 
     Cost: about 30 to 100 ns an event; memory independent of the run's length unless records are asked for.
     """
-    state, tally = _begin(plan, level, rows)
+    state, tally = begin(plan, level, rows)
     records = no_records(4096 if recording else 0)
     while True:
         outcome = advance(plan, streams, state, tally, records, recording, SLICE)
@@ -410,35 +394,3 @@ def run(
         events=int(cursor[EVENTS]),
     )
     return statistics, cut(records, int(cursor[PAGES])) if recording else None
-
-
-def _begin(plan: Plan, level: int, rows: IntArray) -> tuple[State, Tally]:
-    walkers, slots = max(1, rows.size), plan.robots.size
-    clock = np.array([0.0, math.inf, plan.bin_time])
-    cursor = np.zeros(OPENED + 1, np.int64)
-    cursor[[LEVEL, FREE]] = level, slots
-    cursor[[SERVING, HEAD, TAIL]] = -1
-    state = State(
-        clock=clock,
-        cursor=cursor,
-        row=rows.copy(),
-        rate=np.ones(walkers),
-        due=np.full(walkers, math.inf),
-        arrived=np.zeros(slots),
-        deadline=np.zeros(slots),
-        work=np.zeros(slots),
-        page=np.zeros(slots, np.int64),
-        after=np.zeros(slots, np.int64),
-        before=np.zeros(slots, np.int64),
-        place=np.zeros(slots, np.int64),
-        free=np.arange(slots, dtype=np.int64)[::-1].copy(),
-        heap=np.zeros(slots, np.int64),
-    )
-    tally = Tally(
-        np.zeros((plan.bins, plan.robots.size)),
-        np.zeros((plan.bins, len(COUNTS)), np.int64),
-        np.zeros((plan.bins, 4)),
-        empty_histograms(plan),
-        BINS_A_GROUP,
-    )
-    return state, tally

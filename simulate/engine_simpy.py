@@ -109,6 +109,9 @@ class Crawler:
         watch: Watch | None,
     ) -> None:
         self.plan = plan
+        self.capacity, self.admission, self.ages = plan.capacity, plan.admission, plan.ages
+        self.bin_pages, self.coins, self.lowest_cell = plan.bin_pages, plan.coins, plan.lowest_cell
+        self.switches = bool(plan.mode.any())
         self.calendar = Calendar()
         self.watch = watch
         # The buffer: pages that wait, in order of arrival (a dictionary keeps it, and lets any page leave).
@@ -149,8 +152,7 @@ class Crawler:
         self.finished = self.calendar.event()
         self._open(level)
 
-    # -- the robots
-    # ------------------------------------------------------------------------------------------------
+    # The robots.
 
     def _next_jump(self, walker: int) -> None:
         """Draw the sojourn of a robot in its phase."""
@@ -162,7 +164,7 @@ class Crawler:
 
     def _phase_jumps(self, alarm: Alarm) -> None:
         """A robot's phase jumps; the jump may bring a batch."""
-        self._time_passes()
+        self._time_passes(alarm)
         walker: int = alarm.subject
         found = self.level
         row = self.first_row[found] + self.rows[walker]
@@ -170,7 +172,8 @@ class Crawler:
         self.rows[walker] = target
         if size and self._is_delivered(mark):
             self._deliver(size, None)
-        self._robots_follow(found, walker)
+        if self.switches:
+            self._robots_follow(found, walker)
         self._next_jump(walker)
 
     def _next_recorded(self) -> None:
@@ -178,9 +181,9 @@ class Crawler:
         if self.batches_seen < self.plan.trace.times.size:
             self.calendar.at(float(self.plan.trace.times[self.batches_seen]), ARRIVAL, self._recorded_batch)
 
-    def _recorded_batch(self, _: Any) -> None:
+    def _recorded_batch(self, alarm: Alarm) -> None:
         """A batch of the trace comes; when fewer robots are active than recorded it, it may not."""
-        self._time_passes()
+        self._time_passes(alarm)
         trace = self.plan.trace
         size, mark = int(trace.sizes[self.batches_seen]), int(trace.marks[self.batches_seen])
         work = trace.work[self.work_seen : self.work_seen + size].tolist() if trace.work.size else None
@@ -192,7 +195,7 @@ class Crawler:
 
     def _is_delivered(self, mark: int) -> bool:
         """Whether a batch arrives: its coin falls well where there are coins, and its robot is active."""
-        if self.plan.coins and self.coin() >= self.keep_at[self.level]:
+        if self.coins and self.coin() >= self.keep_at[self.level]:
             return False
         return mark < self.robots_at[self.level]
 
@@ -212,15 +215,14 @@ class Crawler:
                 self.rates[walker] = new
                 self.alarms[walker] = self.calendar.at(due, ARRIVAL, self._phase_jumps, walker)
 
-    # -- the buffer
-    # ------------------------------------------------------------------------------------------------
+    # The buffer.
 
     def _deliver(self, size: int, work: list[float] | None) -> None:
         """A batch meets the buffer: some pages enter, the others are lost."""
-        room = self.plan.capacity - self.level
-        if self.plan.admission == PARTIAL:
+        room = self.capacity - self.level
+        if self.admission == PARTIAL:
             entering = min(size, max(room, 0))
-        elif self.plan.admission == ALL_OR_NOTHING:
+        elif self.admission == ALL_OR_NOTHING:
             entering = size if size <= room else 0
         else:
             entering = size if room > 0 else 0
@@ -228,14 +230,15 @@ class Crawler:
         counts[0] += size
         counts[1] += 1
         counts[2] += size - entering
-        self._record(self.batches, size, entering)
+        if self.records is not None:
+            self._record(self.batches, size, entering)
         self._enter(entering, work)
         self.pages += size - entering
         self.batches += 1
         if self.watch is not None:
             self._tell("delivered", entering)
             self._tell("lost", size - entering)
-        if self.plan.bin_pages and counts[0] >= self.plan.bin_pages:
+        if self.bin_pages and counts[0] >= self.bin_pages:
             self._next_bin()
 
     def _enter(self, entering: int, work: list[float] | None) -> None:
@@ -247,7 +250,7 @@ class Crawler:
                 self._begin_indexing(page)
                 continue
             self.waiting[page] = None
-            if self.plan.ages:
+            if self.ages:
                 deadline = now + self.obsolescence.draw()
                 page.alarm = self.calendar.at(deadline, OBSOLESCENCE, self._becomes_obsolete, page)
         self.pages += entering
@@ -255,18 +258,19 @@ class Crawler:
 
     def _becomes_obsolete(self, alarm: Alarm) -> None:
         """The obsolescence time of a waiting page has passed: it leaves the buffer."""
-        self._time_passes()
+        self._time_passes(alarm)
         page: Page = alarm.subject
         del self.waiting[page]
         self._leave(page, OBSOLETE)
-        self._robots_follow(self.level + 1)
+        if self.switches:
+            self._robots_follow(self.level + 1)
 
-    # -- the indexer
-    # -----------------------------------------------------------------------------------------------
+    # The indexer.
 
     def _begin_indexing(self, page: Page) -> None:
         """The page is picked up; it can no longer become obsolete."""
-        self._cancel(page.alarm)
+        if page.alarm is not None:
+            self._cancel(page.alarm)
         self.indexed = page
         now = self.now
         if self.records is not None:
@@ -274,9 +278,9 @@ class Crawler:
         time = self.service.draw() if page.work is None else page.work
         self.calendar.at(now + time, END_OF_SERVICE, self._end_indexing)
 
-    def _end_indexing(self, _: Any) -> None:
+    def _end_indexing(self, alarm: Alarm) -> None:
         """The page is in the database; the next one that waits is picked up."""
-        self._time_passes()
+        self._time_passes(alarm)
         page, self.indexed = self.indexed, None
         assert page is not None
         self._leave(page, SERVED)
@@ -284,24 +288,25 @@ class Crawler:
             following = next(iter(self.waiting))
             del self.waiting[following]
             self._begin_indexing(following)
-        self._robots_follow(self.level + 1)
+        if self.switches:
+            self._robots_follow(self.level + 1)
 
     def _leave(self, page: Page, fate: int) -> None:
         now = self.now
         spent = now - page.arrival
         self.level -= 1
-        self.count[3 if fate == OBSOLETE else 4] += 1
-        sums, at = self.sums, 2 if fate == OBSOLETE else 0
+        obsolete = fate == OBSOLETE
+        self.count[3 if obsolete else 4] += 1
+        sums, at = self.sums, 2 if obsolete else 0
         sums[at] += spent
         sums[at + 1] += spent * spent
-        self.cells[fate == OBSOLETE][self._cell(spent)] += 1
+        self.cells[obsolete][self._cell(spent)] += 1
         if self.records is not None:
             self.records[page.number][5:] = now, fate
         if self.watch is not None:
             self._tell("obsolete" if fate == OBSOLETE else "served", 1)
 
-    # -- time and accounts
-    # -----------------------------------------------------------------------------------------
+    # Time and accounts.
 
     def _open(self, level: int) -> None:
         """Time 0: the pages that are there already enter, the robots start, the bins begin."""
@@ -311,17 +316,17 @@ class Crawler:
             self._next_recorded()
         for walker in range(len(self.rows)):
             self._next_jump(walker)
-        if not self.plan.bin_pages:
+        if not self.bin_pages:
             self.calendar.at(self.plan.bin_time, END_OF_BIN, self._bin_ends)
 
-    def _time_passes(self) -> None:
-        now = self.calendar.now
+    def _time_passes(self, alarm: Alarm) -> None:
+        now = alarm.moment
         self.times[self.level] += now - self.now
         self.now = now
         self.events += 1
 
-    def _bin_ends(self, _: Any) -> None:
-        self._time_passes()
+    def _bin_ends(self, alarm: Alarm) -> None:
+        self._time_passes(alarm)
         self.events -= 1
         self._next_bin()
         if self.bin < self.plan.bins:
@@ -347,8 +352,8 @@ class Crawler:
         if spent <= 0:
             return 0
         fraction, exponent = math.frexp(spent)
-        inside = int((fraction - 0.5) * 2 * CELLS_AN_OCTAVE)
-        return min(max(exponent * CELLS_AN_OCTAVE + inside - self.plan.lowest_cell, 0), CELLS - 1)
+        cell = exponent * CELLS_AN_OCTAVE + int((fraction - 0.5) * (2 * CELLS_AN_OCTAVE)) - self.lowest_cell
+        return cell if 0 <= cell < CELLS else 0 if cell < 0 else CELLS - 1
 
     def _record(self, batch: int, size: int, entering: int) -> None:
         if self.records is not None:

@@ -64,7 +64,10 @@ def _chain(generator: sp.sparray | np.ndarray) -> Any:
     rates = rates.tocoo()
     states = rates.shape[0]
     builder = datastructures.SparseMatrixBuilder[float](rows=states, columns=states, entries=rates.nnz)
-    builder.add_next_values(rates.row.tolist(), rates.col.tolist(), rates.data.tolist())
+    # In pieces: lists of all entries at once would cost more memory than Storm itself.
+    for a in range(0, rates.nnz, 100_000):
+        piece = slice(a, a + 100_000)
+        builder.add_next_values(rates.row[piece].tolist(), rates.col[piece].tolist(), rates.data[piece].tolist())
     labels = models.StateLabeling(states)
     labels.add_label("init")
     labels.add_label_to_state("init", 0)

@@ -66,7 +66,7 @@ def test_estimates_of_windows_are_honest(case: tuple) -> None:
     "case", [(30, 3.0, FAST, SLOW), (100, 2.5, FAST, SLOW), (60, 6.0, FAST, SLOW), (100, 12.0, [0.7, 0.3], [2.0, 0.1])]
 )
 def test_estimates_of_large_windows_are_honest(case: tuple) -> None:
-    found = solve_window(Chain.of(queue(*case)), max_states=400_000)
+    found = solve_window(Chain.of(queue(*case)), max_states=100_000)
     expected = truth(*case)
     for name in found.measures:
         if name not in expected or expected[name] is None:

@@ -5,7 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from crawltwin.model import BMAP, LevelPolicy, ModeMatrices, Scenario, ThresholdPolicy, examples, exponential
+from crawltwin.model import (
+    BMAP,
+    IndependentRobots,
+    LevelPolicy,
+    ModeMatrices,
+    Scenario,
+    ThresholdPolicy,
+    examples,
+    exponential,
+)
 from simulate import engine_simpy
 from simulate.plan import LOST, OBSOLETE, PRESENT, SERVED, Length, Start, draw_opening, make_plan, opening
 from simulate.records import frame
@@ -83,8 +92,6 @@ def test_levels_found_are_those_of_the_records(kind: str, admission: str):
 
 def test_inactive_robots_deliver_nothing():
     """Robot 2 brings batches of two, robot 1 single pages: with one robot active no pair may come."""
-    from crawltwin.model import IndependentRobots
-
     robots = IndependentRobots((BMAP.poisson(1.0), BMAP.poisson(3.0, [0.0, 1.0])))
     scenario = Scenario(5, robots, exponential(0.4), policy=ThresholdPolicy([2, 1], [1]))
     _, pages = run_piece(Piece(Job(scenario, Length(pages=3000), 3, recording=True), 0))
@@ -92,6 +99,16 @@ def test_inactive_robots_deliver_nothing():
     sizes = np.bincount(pages.batch)[pages.batch]
     assert set(sizes[pages.robots == 1]) == {1}
     assert set(sizes[pages.robots == 2]) == {1, 2}
+
+
+def test_sixteen_robots_need_no_joint_phase_space():
+    """Sixteen robots of two phases have 65,536 joint phases; each robot is walked by itself."""
+    robot = BMAP([[[-2.0, 0.5], [0.2, -0.7]], [[1.0, 0.0], [0.0, 0.3]], [[0.5, 0.0], [0.0, 0.2]]])
+    scenario = Scenario(8, IndependentRobots((robot,) * 16), exponential(0.05), policy=ThresholdPolicy([16, 2], [3]))
+    run, pages = assert_same(job_of(scenario, pages=2000))
+    assert run.check_conservation() == 0
+    assert set(pages.robots.tolist()) == {2, 16}
+    assert "65536 phases" in repr(scenario.arrivals)
 
 
 # -- planted faults: what the comparison must notice --------------------------------------------------------------

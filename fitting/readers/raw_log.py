@@ -1,0 +1,93 @@
+"""A log as it was read: deliveries in order of time, and an account of every row that is not among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fitting.readers.stamps import SECOND, Int
+
+_STEPS = (60 * SECOND, SECOND, 10**8, 10**7, 10**6, 10**5, 10**4, 10**3, 10**2)
+
+
+@dataclass(frozen=True)
+class RawLog:
+    """Deliveries of one log, over all its files.
+
+    Attributes
+    ----------
+    format : str
+        Name of the format; `detected` tells whether it was found or given.
+    files : tuple of str
+        What was read, with the packer in brackets.
+    time : int64 array
+        Nanoseconds since 1970 (for a column of gaps: since the first delivery), never falling.
+    size : float64 array or None
+        Bytes, NaN where unknown.
+    page, content : uint64 array or None
+        Keys of addresses and of contents, 0 where unknown.
+    rows, dropped, other_lines, broken, broken_shown
+        The account: rows of the format, how many are no delivery and why, lines of other kinds, lines that could
+        not be read and the first of them.
+    out_of_order : int
+        Rows that were earlier than the row before them in their file.
+    resolution : float
+        The clock's smallest step in seconds, found from the data.
+    zoned : bool
+        Whether the times named their zone.
+    from_gaps : bool
+        Whether the input was a column of gaps, so that there is no calendar.
+    notes : tuple of str
+        What else was found, in words.
+    """
+
+    format: str
+    detected: bool
+    files: tuple[str, ...]
+    time: Int
+    size: npt.NDArray[np.float64] | None
+    page: npt.NDArray[np.uint64] | None
+    content: npt.NDArray[np.uint64] | None
+    rows: int
+    dropped: Mapping[str, int]
+    other_lines: int
+    broken: int
+    broken_shown: tuple[str, ...]
+    out_of_order: int
+    resolution: float
+    zoned: bool
+    from_gaps: bool
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return int(self.time.size)
+
+    def __repr__(self) -> str:
+        return (
+            f"RawLog({self.format}, {self.rows} rows, {len(self)} deliveries, "
+            f"clock of {self.resolution:g} s, {self.broken} broken lines)"
+        )
+
+    @property
+    def seconds(self) -> npt.NDArray[np.float64]:
+        """Times in seconds since the first delivery."""
+        return np.asarray((self.time - self.time[:1]) / SECOND) if self.time.size else np.zeros(0)
+
+
+def resolution(time: Int) -> float:
+    """The clock's step in seconds: the largest of minute, second, 0.1 s, ... that nearly all times are multiples of.
+
+    One time in a thousand may miss it, and 300 ns are allowed, which is what an epoch in seconds loses as a float.
+    """
+    if time.size == 0:
+        return 1e-9
+    probe = time if time.size <= 200_000 else time[:: time.size // 200_000]
+    probe = probe - time.min() if np.ptp(time) < SECOND else probe
+    for step in _STEPS:
+        off = np.abs((probe + step // 2) % step - step // 2)
+        if np.count_nonzero(off > min(300, step // 4)) <= probe.size // 1000:
+            return step / SECOND
+    return 1e-9

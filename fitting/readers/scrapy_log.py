@@ -1,0 +1,49 @@
+"""Scrapy's own log: the engine's ``Crawled (200) <GET address>`` lines among everything else.
+
+The clock has whole seconds and local time unless the log's format was changed. Answers from Scrapy's cache are no
+deliveries. Tracebacks, statistics and other messages are counted as other lines, not as broken ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from fitting.readers import stamps
+from fitting.readers.base import LineReader, ReadOptions
+from fitting.readers.columns import CACHED, Columns, keep, keys, status_reasons
+
+_TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)"
+_LINE = re.compile(
+    rb"^" + _TIME + rb" \[[^\]\n]{1,200}\] DEBUG: Crawled \((\d{3})\) <[A-Z]{1,10} ([^>\n]*+)>([^\n]*+)$", re.MULTILINE
+)
+
+
+class ScrapyLog(LineReader):
+    """Lines of the engine in a Scrapy log."""
+
+    name = "scrapy"
+    about = "Scrapy log"
+    probe = re.compile(_TIME + rb" \[(?:scrapy|twisted|py\.warnings)?[^\]\n]{0,200}\] (?:DEBUG|INFO|WARNING|ERROR): ")
+
+    def score(self, head: bytes, lines: Sequence[bytes]) -> float:
+        """Enough that the engine speaks: most lines of such a log are something else."""
+        if _LINE.search(head):
+            return 0.9
+        return 0.8 if super().score(head, lines) > 0.2 and b"[scrapy" in head else 0.0
+
+    def parse(self, text: bytes, options: ReadOptions) -> Columns:
+        """Columns of one block of lines."""
+        del options
+        found = _LINE.findall(text)
+        moments, status_text, address, rest = zip(*found) if found else ([],) * 4
+        time, zoned = stamps.iso(moments)
+        status = np.array(status_text, dtype="S").astype(np.int64) if found else np.zeros(0, dtype=np.int64)
+        reason = status_reasons(status)
+        cached = np.fromiter((b"'cached'" in tail for tail in rest), dtype=bool, count=len(rest))
+        reason[cached] = CACHED
+        columns = keep(Columns(time, page=keys(address), zoned=zoned or not found), reason)
+        columns.other_lines = text.count(b"\n") - len(found)
+        return columns

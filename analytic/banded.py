@@ -9,6 +9,8 @@ depth overflows.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit
@@ -83,8 +85,9 @@ def level_marginals(chain: Chain, clocks: FloatArray) -> tuple[FloatArray, Float
     _substitute(up0, up, pivots, start, values, exponents)
     scale = np.ldexp(1.0, np.maximum(exponents - exponents.max(), -2000))
     first = start * scale[0]
-    rest = values[1:] * scale[1:, None]
-    total = first.sum() + rest.sum()
+    with np.errstate(invalid="ignore", over="ignore"):
+        rest = values[1:] * scale[1:, None]
+        total = first.sum() + rest.sum()
     return first / total, (rest / total).reshape(top, W, M)
 
 
@@ -230,8 +233,6 @@ def _substitute(
             values[i, a] = inflow / pivots[i, a]
             largest = max(largest, values[i, a])
         exponents[i] = shift
-        # Overload makes the values grow, underload makes them fall: keep the next level's near one.
-        if largest > 2.0**200:
-            shift += 200
-        elif 0.0 < largest < 2.0**-200:
-            shift -= 200
+        # Overload makes the values grow, underload makes them fall: bring the next level's near one.
+        if largest > 2.0**200 or 0.0 < largest < 2.0**-200:
+            shift += math.frexp(largest)[1]

@@ -17,7 +17,7 @@ import numpy as np
 from analytic.generator import Generator
 from analytic.gth import MMatrix
 from crawltwin.model.bmap import stationary
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Fault, InputError, TooLargeError
 
 MAX_BLOCK = 2_000
@@ -105,7 +105,7 @@ def _check_size(generator: Generator) -> None:
             [
                 Fault(
                     "capacity",
-                    f"the widest level must have at most {MAX_BLOCK:,} states for dense blocks; got {widest:,}",
+                    f"the widest level must have at most {MAX_BLOCK:,} states for dense blocks; got {count(widest)}",
                     "Use --method auto or direct, or a smaller capacity.",
                 )
             ]

@@ -22,7 +22,7 @@ from analytic.gth import MMatrix
 from analytic.rewards import Prospects, cost_of_rates, state_rewards
 from crawltwin.model import CostWeights, Fault, LevelPolicy, Scenario, TooLargeError
 from crawltwin.model.bmap import stationary
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 
 MAX_WIDTH = 4_096
 """Largest level, in states, for which dense blocks are formed."""
@@ -84,7 +84,7 @@ class BlockTables:
                     Fault(
                         "capacity",
                         f"the widest level must have at most {MAX_WIDTH:,} states for shared recursions over policies; "
-                        f"got {width:,}",
+                        f"got {count(width)}",
                         "Use a smaller capacity.",
                     )
                 ]

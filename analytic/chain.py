@@ -126,10 +126,10 @@ class Chain:
         shared: dict[tuple[int, int], LevelFlow] = {}
         flows = []
         for level in range(top + 1):
-            robots = policy.robots_at(min(level, capacity))
+            robots = policy.robots_at(level)
             mode = scenario.arrivals.mode(robots)
             # Far below the capacity nothing is lost and the flow depends on the mode alone.
-            room = min(capacity - level, mode.max_batch)
+            room = max(0, min(capacity - level, mode.max_batch))
             key = (robots, room)
             if key not in shared:
                 shared[key] = level_flow(mode, room, scenario.admission)
@@ -174,7 +174,7 @@ class Chain:
     def robots(self) -> FloatArray:
         """Active robots at each level."""
         policy = self.scenario.policy_in_force
-        return frozen([policy.robots_at(min(level, self.scenario.capacity)) for level in range(self.top + 1)])
+        return frozen([policy.robots_at(level) for level in range(self.top + 1)])
 
     @cached_property
     def gamma(self) -> FloatArray:

@@ -34,7 +34,7 @@ from analytic.chain import Chain, admitted
 from analytic.generator import kron_all, leave_one, sum_of_clocks
 from analytic.passage import check_probability, fresh_level
 from crawltwin.model import Fault, Scenario, TooLargeError, checks
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Faults
 
 MAX_STATES = 30_000
@@ -123,7 +123,7 @@ def completion(scenario: Scenario, urls: int, start: int = 0) -> Completion:
             [
                 Fault(
                     "capacity",
-                    f"the chain must have at most {MAX_STATES:,} states; got {chain.states:,}",
+                    f"the chain must have at most {MAX_STATES:,} states; got {count(chain.states)}",
                     "Use a smaller capacity, or exponential obsolescence, or simulate.",
                 )
             ]

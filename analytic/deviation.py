@@ -30,7 +30,7 @@ from analytic.chain import Chain
 from analytic.direct import stationary_direct
 from analytic.events import EventChain
 from analytic.generator import Generator
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Fault, TooLargeError
 
 MAX_WIDTH = 4_096
@@ -73,7 +73,7 @@ class Deviation:
                     Fault(
                         "capacity",
                         f"derivatives and variances need the explicit chain, whose widest level must have at most "
-                        f"{MAX_WIDTH:,} states; got {width:,}",
+                        f"{MAX_WIDTH:,} states; got {count(width)}",
                         "Use a smaller capacity, or exponential obsolescence times.",
                     )
                 ]
@@ -87,10 +87,10 @@ class Deviation:
         return int(np.argmax(self.p))
 
     @cached_property
-    def _factor(self) -> _Banded | _Sparse:
+    def _factor(self) -> BandFactor | _Sparse:
         keep = np.delete(np.arange(self.p.size), self.anchor)
         system = sp.csr_array(-self.events.generator[keep][:, keep])
-        return _Banded.of(system) if self.events.chain.obsolescence_phases == 1 else _Sparse.of(system)
+        return BandFactor.of(system) if self.events.chain.obsolescence_phases == 1 else _Sparse.of(system)
 
     def excess(self, f: FloatArray) -> FloatArray:
         """The solution h of -Q h = f - p f for each column of f, with p h = 0."""
@@ -114,7 +114,7 @@ class Deviation:
 
 
 @dataclass(frozen=True)
-class _Banded:
+class BandFactor:
     """LU of a band matrix by LAPACK."""
 
     factors: FloatArray
@@ -123,7 +123,8 @@ class _Banded:
     high: int
 
     @classmethod
-    def of(cls, system: Any) -> _Banded:
+    def of(cls, system: Any) -> BandFactor:
+        """Factor a sparse matrix whose entries lie near its diagonal."""
         entries = sp.coo_array(system)
         offset = entries.col - entries.row
         low, high = int(max(0, -offset.min(initial=0))), int(max(0, offset.max(initial=0)))
@@ -135,6 +136,7 @@ class _Banded:
         return cls(factors, pivots, low, high)
 
     def solve(self, right: FloatArray, transposed: bool) -> FloatArray:
+        """Solve for each column, with the matrix or its transpose."""
         if right.shape[0] == 0:
             return right
         found, info = lapack.dgbtrs(

@@ -3,7 +3,7 @@ r"""Sparse direct solution of p Q = 0, p e = 1 (equation (4)).
 One state's equation is dropped and its probability set to one. What is left of :math:`-Q^T` is a non-singular M-matrix
 with diagonal dominance by columns, so SuperLU may keep every pivot on the diagonal: off the diagonal the elimination
 then only adds numbers of one sign, and small probabilities keep their digits as long as no pivot is nearly cancelled.
-The state that is set to one lies in the level of the largest drift balance, found by a first solve.
+The state that is set to one is an empty system's; where that turns out to be rare, the most frequent state instead.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from analytic.chain import Chain
 from analytic.summary import Summary
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Fault, TooLargeError
 
 Clock = Literal["arrival", "service", "obsolescence"]
@@ -93,8 +93,8 @@ class EventChain:
                 [
                     Fault(
                         "capacity",
-                        f"the explicit rates must be at most {MAX_ENTRIES:,}; got about {chain.states * width:,} for "
-                        f"{chain.states:,} states",
+                        f"the explicit rates must be at most {MAX_ENTRIES:,}; got {count(chain.states * width)} "
+                        f"for {count(chain.states)} states",
                         "Use a smaller capacity or fewer phases.",
                     )
                 ]

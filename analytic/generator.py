@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from analytic.chain import Chain
 from analytic.summary import Summary
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Fault, TooLargeError
 
 MAX_STATES = 400_000
@@ -61,7 +61,7 @@ class Generator:
                 [
                     Fault(
                         "capacity",
-                        f"the explicit chain must have at most {max_states:,} states; got {chain.states:,}",
+                        f"the explicit chain must have at most {max_states:,} states; got {count(chain.states)}",
                         "Use --method auto, which never builds the generator, or a smaller capacity.",
                     )
                 ]
@@ -134,8 +134,8 @@ def sum_of_clocks(chain: Chain, waiting: int) -> Any:
         # Every clock is the same number: one product a level in place of one a page.
         return sp.csr_array(chain.service.subgenerator + waiting * chain.Gamma[0, 0] * np.eye(chain.service_phases))
     total = kron_all(chain.service.subgenerator, sp.eye_array(R**waiting))
-    for before, after, count in _positions(R, waiting):
-        total = total + count * kron_all(sp.eye_array(chain.service_phases * before), chain.Gamma, sp.eye_array(after))
+    for before, after, times in _positions(R, waiting):
+        total = total + times * kron_all(sp.eye_array(chain.service_phases * before), chain.Gamma, sp.eye_array(after))
     return total
 
 
@@ -146,8 +146,8 @@ def leave_one(chain: Chain, waiting: int) -> Any:
     if R == 1:
         return sp.csr_array(ends + waiting * chain.Gamma0[0] * np.eye(M))
     total = kron_all(ends, np.ones((R, 1)), sp.eye_array(R ** (waiting - 1)))
-    for before, after, count in _positions(R, waiting):
-        total = total + count * kron_all(sp.eye_array(M * before), chain.Gamma0[:, None], sp.eye_array(after))
+    for before, after, times in _positions(R, waiting):
+        total = total + times * kron_all(sp.eye_array(M * before), chain.Gamma0[:, None], sp.eye_array(after))
     return total
 
 

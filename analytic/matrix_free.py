@@ -33,7 +33,7 @@ from analytic.chain import Chain
 from analytic.kronecker import AnyArray, PhaseBasis
 from analytic.summary import Summary
 from analytic.window_levels import WindowLevels
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import ConvergenceError, Fault, TooLargeError
 
 Progress = Callable[[str, float], None]
@@ -206,18 +206,18 @@ class Sweeper:
         sizes = [W] + [W * M * space.size(level - 1) for level in range(1, top + 1)]
         self.states = sum(sizes)
         need = (vectors * self.states + 2 * max(sizes)) * space.dtype.itemsize
-        self.bounds = [0, *np.cumsum(sizes).tolist()]
         if need > max_bytes:
             raise TooLargeError(
                 [
                     Fault(
                         "capacity",
-                        f"the level vectors must fit in {max_bytes / 2**30:.3g} GiB; got {need / 2**30:.3g} GiB for "
-                        f"{self.states:,} states",
+                        f"the level vectors must fit in {max_bytes / 2**30:.3g} GiB; "
+                        f"got {count(need // 2**30)} GiB for {count(self.states)} states",
                         "Use --method window, a smaller capacity or fewer phases.",
                     )
                 ]
             )
+        self.bounds = [0, *np.cumsum(sizes).tolist()]
         beta, S, S0 = chain.service.initial, chain.service.subgenerator, chain.service.exit_rates
         identity = np.eye(M)
         self._ends: FloatArray = np.kron(np.eye(W), np.outer(S0, beta)).astype(np.float64)

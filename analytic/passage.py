@@ -16,7 +16,7 @@ from analytic.absorption import AbsorptionTime
 from analytic.chain import Chain
 from analytic.generator import MAX_STATES, level_blocks
 from crawltwin.model import Fault, InputError, Scenario, TooLargeError, checks
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Faults
 
 
@@ -57,7 +57,7 @@ def passage(scenario: Scenario, limit: int, start: int = 0) -> AbsorptionTime:
             [
                 Fault(
                     "limit",
-                    f"the chain up to the limit must have at most {MAX_STATES:,} states; got {sum(sizes):,}",
+                    f"the chain up to the limit must have at most {MAX_STATES:,} states; got {count(sum(sizes))}",
                     "Ask for a lower limit, or simulate.",
                 )
             ]

@@ -19,13 +19,20 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.linalg import expm
 from scipy.optimize import brentq
 from scipy.sparse.linalg import splu
 
 from analytic.poisson import poisson_weights
 from analytic.tagged import TaggedChain
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.errors import InputError
+from crawltwin.model.errors import ConvergenceError, InputError
+
+LONG_WALK = 1e6
+"""Most steps of the uniformised chain of a tagged page."""
+
+DENSE_STATES = 1000
+"""Chains up to this size take a dense exponential where the walk would be longer."""
 
 Fate = Literal["served", "obsolete", "all"]
 FATES: tuple[Fate, ...] = ("served", "obsolete", "all")
@@ -127,7 +134,7 @@ class SojournTimes:
         high = mean
         while self._tail(high, fate) > (1 - p) * weight:
             high *= 2
-        root = brentq(lambda x: self._tail(x, fate) - (1 - p) * weight, 0.0, high, xtol=1e-12 * high, rtol=1e-12)
+        root = brentq(lambda x: self._tail(x, fate) - (1 - p) * weight, 0.0, high, xtol=1e-300, rtol=1e-12)
         return float(root)
 
     def _weight(self, fate: Fate) -> float | None:
@@ -148,12 +155,24 @@ class SojournTimes:
         if x < 0:
             return self._weight(fate) or 0.0
         rate, step, terms, state = self._uniform
+        if rate * x > LONG_WALK:
+            return self._tail_far(x, fate, rate)
         first, weights = poisson_weights(rate * x)
         while len(terms["all"]) < first + weights.size:
             for name in FATES:
                 terms[name].append(float(state[0] @ self._ends[name]))
             state[0] = step @ state[0]
         return float(weights @ np.array(terms[fate][first : first + weights.size]))
+
+    def _tail_far(self, x: float, fate: Fate, rate: float) -> float:
+        """P(V > x, fate) where a walk would be long: one matrix exponential for a small chain."""
+        size = self.tagged.matrix.shape[0]
+        if size <= DENSE_STATES:
+            return float(self.tagged.start @ expm(self.tagged.matrix.toarray() * x) @ self._ends[fate])
+        raise ConvergenceError(
+            f"the distribution function at {x:g} would take {rate * x:.1e} steps: the rates lie too many orders of "
+            "magnitude apart. Moments and transforms do not need them"
+        )
 
 
 def _known(fate: str) -> str:

@@ -111,7 +111,7 @@ class LevelSojournTimes:
         high = mean
         while self._tail(high, fate) > wanted:
             high *= 2
-        return float(brentq(lambda x: self._tail(x, fate) - wanted, 0.0, high, xtol=1e-12 * high, rtol=1e-12))
+        return float(brentq(lambda x: self._tail(x, fate) - wanted, 0.0, high, xtol=1e-300, rtol=1e-12))
 
     def _weight(self, fate: Fate) -> float | None:
         if fate not in FATES:

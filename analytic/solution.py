@@ -30,8 +30,9 @@ class SolverReport:
     residual : float
         Largest entry of p Q in absolute value, divided by the fastest rate of the chain.
     error_estimate : float
-        Largest relative error to expect in a measure. For exact methods: the largest disagreement among identities that
-        the solver does not use (loss + obsolescence + success = 1; Little's law; fates from the tagged page's chain).
+        For approximations: the largest relative error to expect in a measure (`Solution.errors` has them one by one).
+        For exact methods: the largest disagreement among identities that the solver does not use (loss + obsolescence +
+        success = 1; Little's law; fates from the tagged page's chain), a check of the whole and no bound for a measure.
     seconds : float
         From scenario to measures.
     why : str

@@ -27,8 +27,8 @@ from analytic.solution import Solution, SolverReport
 from analytic.summary import Summary, basic_measures, mode_probabilities
 from analytic.tagged import TaggedChain, start_weights, start_weights_single
 from analytic.window import solve_window
-from crawltwin.model import MEASURES, InputError, Scenario
-from crawltwin.model.checks import FloatArray
+from crawltwin.model import MEASURES, ConvergenceError, InputError, Scenario
+from crawltwin.model.checks import FloatArray, count
 
 Method = Literal["auto", "direct", "block", "qbd", "banded", "matrix-free", "window"]
 METHODS: tuple[str, ...] = get_args(Method)
@@ -114,8 +114,16 @@ def assemble(chain: Chain, solved: Solved, method: str, why: str, began: float) 
                 )
             }
         )
+    elif scenario.cost is not None:
+        measures["cost"] = None
+    broken = [name for name in MEASURES if name in measures and not _finite(measures[name])]
+    if broken:
+        raise ConvergenceError(
+            f"{', '.join(broken)} came out as no number: the rates lie too many orders of magnitude apart for floating "
+            "point. Choose a unit of time in which they are nearer to one"
+        )
     errors = dict(solved.errors)
-    if errors and "cost" in measures:
+    if errors and measures.get("cost") is not None:
         errors["cost"] = _cost_error(scenario, measures, errors)
     estimate = max(_identities(measures, solved.sojourn), solved.relative_error)
     report = SolverReport(method, solved.states, solved.residual, estimate, time.perf_counter() - began, why)
@@ -130,6 +138,10 @@ def assemble(chain: Chain, solved: Solved, method: str, why: str, began: float) 
     )
 
 
+def _finite(value: Any) -> bool:
+    return value is None or bool(np.isfinite(value).all())
+
+
 def _choose(chain: Chain) -> tuple[str, str]:
     if chain.obsolescence_phases == 1:
         return "banded", "one obsolescence phase: elimination in a band, linear in the capacity"
@@ -137,7 +149,7 @@ def _choose(chain: Chain) -> tuple[str, str]:
         return "block", "small levels: the paper's block algorithm, which never subtracts"
     if chain.states <= EXACT_STATES:
         return "matrix-free", f"{chain.obsolescence_phases} obsolescence phases: exact sweeps over levels, no generator"
-    return "window", f"{chain.states:.3g} states do not fit: order kept for the oldest pages only, extrapolated"
+    return "window", f"{count(chain.states)} states do not fit: order kept for the oldest pages only, extrapolated"
 
 
 def _banded(chain: Chain) -> Solved:

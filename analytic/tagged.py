@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from analytic.chain import Chain
 from analytic.generator import MAX_STATES, kron_all, leave_one, sum_of_clocks
 from analytic.summary import Summary
-from crawltwin.model.checks import FloatArray
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Fault, TooLargeError
 
 NEGLIGIBLE = 1e-30
@@ -62,7 +62,7 @@ class TaggedChain:
                 [
                     Fault(
                         "capacity",
-                        f"the tagged page's chain must have at most {MAX_STATES:,} states; got {size:,}",
+                        f"the tagged page's chain must have at most {MAX_STATES:,} states; got {count(size)}",
                         "Use --method auto, or a smaller capacity.",
                     )
                 ]

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import expm
+from scipy.special import gammainc
 
 from analytic.block import MAX_BLOCK, stationary_block
 from analytic.chain import Chain
 from analytic.direct import stationary_direct
-from analytic.generator import Generator
+from analytic.generator import MAX_STATES, Generator
 from analytic.poisson import poisson_weights
 from analytic.summary import basic_measures
-from crawltwin.model import Fault, InputError, Scenario
-from crawltwin.model.checks import FloatArray
+from crawltwin.model import Fault, InputError, Scenario, TooLargeError
+from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import ConvergenceError
 
 if TYPE_CHECKING:
@@ -105,9 +106,8 @@ def transient(scenario: Scenario, times: Sequence[float], start: int | FloatArra
     points = np.array(times, dtype=np.float64)
     if points.ndim != 1 or not points.size or not np.isfinite(points).all() or (points < 0).any():
         raise InputError(f"times must be a non-empty list of numbers not below 0; got {list(times)!r}")
-    chain = Chain.of(scenario)
-    generator = Generator.of(chain)
-    walk = _Walk.of(generator)
+    generator = _explicit(scenario)
+    chain, walk = generator.chain, _Walk.of(generator)
     walk.check(float(points.max()))
     p0 = _start(generator, start)
     stationary = _equilibrium(generator)
@@ -136,7 +136,7 @@ def settling_time(scenario: Scenario, tolerance: float = 0.01, start: int | Floa
     """
     if not 0 < tolerance < 1:
         raise InputError(f"tolerance must be between 0 and 1; got {tolerance!r}")
-    generator = Generator.of(Chain.of(scenario))
+    generator = _explicit(scenario)
     walk = _Walk.of(generator)
     stationary = _equilibrium(generator)
     p, low = _start(generator, start), 0.0
@@ -224,7 +224,7 @@ class _Walk:
         if self.dense and self.rate * time > 10 * DENSE_STATES:
             return self._both_dense(p, time)
         first, weights = poisson_weights(self.rate * time)
-        beyond = np.maximum(1.0 - np.cumsum(weights), 0.0)
+        beyond = gammainc(np.arange(first, first + weights.size) + 1.0, self.rate * time)  # P(Poisson count > k)
         here, mean, state = np.zeros_like(p), np.zeros_like(p), p
         for k in range(first + weights.size):
             mean += state * (1.0 if k < first else beyond[k - first])
@@ -241,6 +241,23 @@ class _Walk:
         power = expm(big * time)
         here, mean = np.maximum(p @ power[:n, :n], 0.0), np.maximum(p @ power[:n, n:], 0.0)
         return here / here.sum(), mean / mean.sum()
+
+
+def _explicit(scenario: Scenario) -> Generator:
+    """The explicit chain, or a word that this question needs it."""
+    chain = Chain.of(scenario)
+    if chain.states > MAX_STATES:
+        raise TooLargeError(
+            [
+                Fault(
+                    "capacity",
+                    f"measures at a time must have an explicit chain of at most {MAX_STATES:,} states; "
+                    f"got {count(chain.states)}",
+                    "Use a smaller capacity, or simulate.",
+                )
+            ]
+        )
+    return Generator.of(chain)
 
 
 def _equilibrium(generator: Generator) -> FloatArray:

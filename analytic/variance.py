@@ -19,10 +19,10 @@ of pages and the count of pages (each page in the system adds to the integral wh
 the ends does not grow with t). For a quotient r = A/B the delta method gives :math:`(\sigma_{AA} - 2r\sigma_{AB} +
 r^2\sigma_{BB})/\bar\beta^2`, and likewise for the cost.
 
-**Sojourn of served and of obsolete pages.** The integral of the number of pages *that will be served* looks into the
-future. It is replaced by the integral of its mean given the state, which has the same mean but lacks the
-scatter of fates around it; so with obsolescence the two are marked approximate. Where pages never become obsolete every
-page in the system will be served, and the value is exact.
+**Sojourn of served and of obsolete pages.** What is booked at a departure is the page's age, which the state does not
+hold. The moments of the ages make the variance exact with one obsolescence phase (`analytic.ages`). Beyond its
+`MAX_LEVELS` levels, or with several phases, the integral of the number of pages that will be served is replaced by that
+of its mean given the state: same mean, but without the scatter of fates around it. Those values are marked approximate.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import norm
 
+from analytic.ages import MAX_LEVELS, BookedAges
 from analytic.chain import Chain
 from analytic.deviation import Deviation
+from analytic.events import Event
 from analytic.rewards import RATES, Prospects, measures_of_rates, present_pages, state_rewards
 from analytic.sensitivity import QUOTIENTS
 from analytic.solution import versions
@@ -50,7 +52,7 @@ COUNTS = ("pages", "lost", "obsolete", "served")
 
 FUNCTIONALS = (*RATES, "sojourn_obsolete")
 
-MAX_LEVELS = 2_000
+MAX_SHARES = 2_000
 """Most levels for which the variance of each level's share of the time is computed: one solve a level."""
 
 
@@ -65,7 +67,7 @@ class AsymptoticVariance:
         Measure -> mean, and -> sigma^2 such that the estimate over [0, t] has variance about sigma^2 / t. None where
         the measure does not exist.
     level_distribution : ndarray or None
-        sigma^2 of the share of time at each number of pages; None beyond `MAX_LEVELS` levels.
+        sigma^2 of the share of time at each number of pages; None beyond `MAX_SHARES` levels.
     approximate : frozenset of str
         Measures whose variance is an approximation.
     covariances : ndarray
@@ -178,17 +180,15 @@ def asymptotic_variance(scenario: Scenario) -> AsymptoticVariance:
     level = rewards[:, RATES.index("level")]
     earned = np.column_stack([rewards, level - will_be_served])
     earned[:, RATES.index("sojourn_served")] = will_be_served
-    covariances = _covariances(deviation, earned)
+    exact = chain.obsolescence is None or (chain.obsolescence_phases == 1 and chain.top <= MAX_LEVELS)
+    with_ages = exact and chain.obsolescence is not None
+    covariances = _covariances(deviation, earned, prospects.chance if with_ages else None)
     values, variances = _measures(scenario, rates, covariances)
-    approximate = (
-        frozenset()
-        if chain.obsolescence is None
-        else frozenset(
-            {"mean_sojourn_served", "mean_sojourn_obsolete"}
-            | ({"cost"} if scenario.cost is not None and scenario.cost.response > 0 else set())
-        )
-    )
-    shares = _level_variances(deviation) if chain.top < MAX_LEVELS else None
+    booked = {"mean_sojourn_served", "mean_sojourn_obsolete"}
+    if scenario.cost is not None and scenario.cost.response > 0:
+        booked.add("cost")
+    approximate = frozenset() if exact else frozenset(booked)
+    shares = _level_variances(deviation) if chain.top < MAX_SHARES else None
     names = [name for name in SCALAR_MEASURES if name in values]
     return AsymptoticVariance(
         scenario,
@@ -200,22 +200,35 @@ def asymptotic_variance(scenario: Scenario) -> AsymptoticVariance:
     )
 
 
-def _covariances(deviation: Deviation, earned: FloatArray) -> FloatArray:
-    """sigma_AB of all functionals, transition by transition."""
+def _covariances(deviation: Deviation, earned: FloatArray, chance: list[FloatArray] | None) -> FloatArray:
+    """sigma_AB of all functionals, transition by transition; with `chance`, the ages of the pages included."""
     events, p = deviation.events, deviation.p
     h = deviation.excess(earned)
     found = np.zeros((len(FUNCTIONALS),) * 2)
     for event in events.events:
-        entries = event.rates.tocoo()
-        moved = entries.row != entries.col
-        marks = np.array([float(getattr(event, name)) if name in COUNTS else 0.0 for name in FUNCTIONALS])
-        if not marks.any():
-            entries_row, entries_col, data = entries.row[moved], entries.col[moved], entries.data[moved]
-        else:
-            entries_row, entries_col, data = entries.row, entries.col, entries.data
-        jumps = marks + h[entries_col] - h[entries_row]
-        found += jumps.T @ (jumps * (p[entries_row] * data)[:, None])
+        entries, marks = event.rates.tocoo(), _marks(event)
+        # What counts nothing and leaves the state as it is is no jump.
+        keep = (entries.row != entries.col) | bool(marks.any())
+        row, column = entries.row[keep], entries.col[keep]
+        jumps = marks + h[column] - h[row]
+        found += jumps.T @ (jumps * (p[row] * entries.data[keep])[:, None])
+    if chance is not None:
+        obsolete, served = (
+            sum((_marks(event) for event in events.events if getattr(event, fate)), start=np.zeros(len(FUNCTIONALS)))
+            for fate in ("obsolete", "served")
+        )
+        ages = BookedAges.of(deviation, chance, h, obsolete, served)
+        # An age that is booked as served is not booked as obsolete.
+        sign = np.zeros(len(FUNCTIONALS))
+        sign[FUNCTIONALS.index("sojourn_served")], sign[FUNCTIONALS.index("sojourn_obsolete")] = 1.0, -1.0
+        found += np.outer(sign, ages.with_others) + np.outer(ages.with_others, sign)
+        found += ages.own * np.outer(sign, sign)
     return found
+
+
+def _marks(event: Event) -> FloatArray:
+    """What one transition adds to each functional."""
+    return np.array([float(getattr(event, name)) if name in COUNTS else 0.0 for name in FUNCTIONALS])
 
 
 def _level_variances(deviation: Deviation) -> FloatArray:

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def add_scenario(parser: argparse.ArgumentParser) -> None:
-    """The scenario file, and a policy that replaces its own."""
+    """The scenario file."""
     parser.add_argument(
         "scenario", metavar="SCENARIO", help="scenario file, TOML or JSON; - reads TOML from standard input"
     )
@@ -37,7 +37,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 def read_scenario(options: argparse.Namespace) -> Scenario:
     """The scenario that the command is about."""
     if options.scenario == "-":
-        scenario = scenario_file.loads(sys.stdin.read(), name="standard input")
+        scenario = scenario_file.loads(sys.stdin.read().removeprefix("\ufeff"), name="standard input")
     else:
         scenario = Scenario.read(options.scenario)
     given = getattr(options, "policy", None)
@@ -56,3 +56,12 @@ def numbers(text: str, name: str, kind: Callable[[str], T]) -> list[T]:
         return [kind(word) for word in text.split(",")]
     except ValueError:
         raise InputError(f"{name} must be numbers separated by commas; got {text!r}") from None
+
+
+def probabilities(text: str, name: str) -> list[float]:
+    """A list of probabilities below one, separated by commas."""
+    found = numbers(text, name, float)
+    for value in found:
+        if not 0 <= value < 1:
+            raise InputError(f"{name} must be numbers in [0, 1); got {value!r}")
+    return found

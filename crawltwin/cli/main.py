@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -65,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = next((word for word in words if not word.startswith("-")), None)
     parser = argparse.ArgumentParser(
         prog="crawltwin",
-        description=crawltwin.__doc__,
+        description="One crawler, two models of it: solved as a Markov chain and run as an event simulation, "
+        "each the proof of the other.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -91,7 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _guarded(command: Command, options: argparse.Namespace) -> int:
     from crawltwin.model.errors import ConvergenceError, InputError
 
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that knows no Greek gets escapes instead of an error.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        _check_outputs(options)
         code = command.run(options)
         sys.stdout.flush()
         return code
@@ -108,6 +114,18 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
         # The reader went away (`| head`): leave without a word, and without a second error at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Refuse output files that cannot be written before the work begins, so that none is written without the others."""
+    from crawltwin.model.errors import InputError
+    from crawltwin.model.files import check_writable
+
+    files = [path for path in (getattr(options, "out", None), getattr(options, "write", None)) if path]
+    for path in files:
+        check_writable(path)
+    if len({os.path.realpath(path) for path in files}) < len(files):
+        raise InputError(f"--out and --write must be two files; got {files[0]!r} for both")
 
 
 def run() -> None:

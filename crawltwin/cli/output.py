@@ -32,7 +32,7 @@ def complain(faults: Iterable[object]) -> None:
 
 def to_json(answer: Any) -> str:
     """One JSON object; what is not a number (NaN, infinity) becomes null."""
-    return json.dumps(_plain(answer), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(_plain(answer), indent=1, allow_nan=False) + "\n"
 
 
 def print_json(answer: Any) -> None:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from crawltwin.cli import arguments
-from crawltwin.cli.output import console, number, print_json, save, table, to_json
+from crawltwin.cli.output import console, number, print_json, progress, save, table, to_json
 from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
 
 if TYPE_CHECKING:
@@ -54,17 +54,20 @@ def run(options: argparse.Namespace) -> int:
     from analytic import asymptotic_variance, sensitivity, settling_time, solve, transient
 
     scenario = arguments.read_scenario(options)
-    levels = arguments.numbers(options.quantiles, "--quantiles", float) if options.quantiles else []
-    times = arguments.numbers(options.at, "--at", float) if options.at else []
-    solution = solve(scenario, method=options.method)
+    levels = [] if options.quantiles is None else arguments.probabilities(options.quantiles, "--quantiles")
+    times = [] if options.at is None else arguments.numbers(options.at, "--at", float)
+    # Refuses times and chains that it cannot take, before the long work begins.
+    on_the_way = transient(scenario, times) if times else None
+    with progress("solving") as update:
+        solution = solve(scenario, method=options.method, progress=lambda _step, share: update(share, 1.0))
     answer = solution.to_json()
     if levels:
         answer["quantiles"] = [
             {"p": p, **{fate: solution.sojourn.quantile(p, fate) for fate in ("served", "obsolete", "all")}}
             for p in levels
         ]
-    if times:
-        answer["transient"] = transient(scenario, times).to_json()
+    if on_the_way is not None:
+        answer["transient"] = on_the_way.to_json()
         answer["settling_time"] = settling_time(scenario)
     if options.sensitivity:
         answer["sensitivity"] = sensitivity(scenario).to_json()
@@ -82,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 def _show(scenario: Scenario, answer: dict[str, Any], levels: bool) -> None:
     screen = console()
     screen.print(scenario.title or "scenario", style="bold", markup=False)
-    screen.print("Policy: " + scenario.policy_in_force.in_words(scenario.capacity), markup=False)
+    screen.print("Policy: " + scenario.policy_in_force.in_words(scenario.top_level), markup=False)
     screen.print(_measures(answer["measures"]))
     if levels:
         screen.print(_levels(answer["measures"]["level_distribution"]))

@@ -32,8 +32,14 @@ import numpy.typing as npt
 from crawltwin.model import checks
 from crawltwin.model.bmap import BMAP, check_generator, check_matrices
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.errors import Faults, InputError
+from crawltwin.model.errors import Fault, Faults, InputError, TooLargeError
 from crawltwin.model.value import Value
+
+MAX_PHASES = 2_000
+"""Most arrival phases: each mode holds dense matrices of that size."""
+
+MAX_ROBOTS = 1_000
+"""Most robots of a scaled stream."""
 
 
 class ControlledArrivals(Value):
@@ -94,9 +100,11 @@ class ModeMatrices(ControlledArrivals):
         faults = Faults()
         if not self.given:
             faults.add("modes", "modes must be at least one number of robots; got none")
-        sizes = {robots: mode.phases for robots, mode in self.given.items()}
-        for robots in self.given:
+        for robots, mode in self.given.items():
             checks.integer(robots, "robots", faults, at_least=1)
+            _check_bmap(mode, f"modes[{robots}]", faults)
+        faults.raise_if_any()
+        sizes = {int(robots): mode.phases for robots, mode in self.given.items()}
         if len(set(sizes.values())) > 1:
             faults.add(
                 "modes",
@@ -104,7 +112,8 @@ class ModeMatrices(ControlledArrivals):
                 "The phase stays when the number of robots changes, so the phase space is shared.",
             )
         faults.raise_if_any()
-        object.__setattr__(self, "given", MappingProxyType(dict(sorted(self.given.items()))))
+        ordered = {int(robots): mode for robots, mode in sorted(self.given.items())}
+        object.__setattr__(self, "given", MappingProxyType(ordered))
 
     def _content(self) -> tuple[Any, ...]:
         return tuple(self.given.items())
@@ -122,8 +131,23 @@ class IndependentRobots(ControlledArrivals):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "robots", tuple(self.robots))
+        faults = Faults()
         if not self.robots:
-            raise InputError("robots must be at least one BMAP; got none")
+            faults.add("robots", "robots must be at least one BMAP; got none")
+        for index, robot in enumerate(self.robots):
+            _check_bmap(robot, f"robots[{index}]", faults)
+        faults.raise_if_any()
+        phases = math.prod(robot.phases for robot in self.robots)
+        if phases > MAX_PHASES:
+            raise TooLargeError(
+                [
+                    Fault(
+                        "robots",
+                        f"the robots' phases together must be at most {MAX_PHASES:,}; got {checks.count(phases)}",
+                        "Independent robots multiply their phases: use fewer phases a robot, or kind marked or scaled.",
+                    )
+                ]
+            )
 
     def _content(self) -> tuple[Any, ...]:
         return self.robots
@@ -174,6 +198,7 @@ class ThinnedStream(ControlledArrivals):
 
     def __post_init__(self) -> None:
         faults = Faults()
+        _check_bmap(self.stream, "stream", faults)
         q = checks.vector(list(self.keep), "keep", faults)
         if q is not None:
             for j in np.flatnonzero((q <= 0) | (q > 1))[:3]:
@@ -262,11 +287,18 @@ class ScaledStream(ControlledArrivals):
 
     def __post_init__(self) -> None:
         faults = Faults()
-        checks.integer(self.count, "robots", faults, at_least=1)
+        _check_bmap(self.stream, "stream", faults)
+        count = checks.integer(self.count, "robots", faults, at_least=1, at_most=MAX_ROBOTS)
         faults.raise_if_any()
+        object.__setattr__(self, "count", count)
 
     def _content(self) -> tuple[Any, ...]:
         return self.stream, self.count
 
     def _modes(self) -> dict[int, BMAP]:
         return {robots: self.stream.scaled(robots) for robots in range(1, self.count + 1)}
+
+
+def _check_bmap(value: object, place: str, faults: Faults) -> None:
+    if not isinstance(value, BMAP):
+        faults.add(place, f"{place} must be a BMAP; got {checks.show(value)}")

@@ -7,6 +7,7 @@ prints the row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +36,11 @@ def show(value: Any) -> str:
     text = np.array2string(value, precision=6, threshold=12) if isinstance(value, np.ndarray) else repr(value)
     text = " ".join(text.split())
     return text if len(text) <= 120 else text[:117] + "..."
+
+
+def count(number: int) -> str:
+    """A whole number for people; one too long to read as a power of ten."""
+    return f"{number:,}" if number < 10**15 else f"about 10^{math.floor(math.log10(number))}"
 
 
 def _entries_are_numbers(value: Any) -> bool:

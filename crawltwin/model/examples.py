@@ -6,6 +6,7 @@ that make the printed matrices generators; `docs/misprints.md` has the proofs.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -165,7 +166,7 @@ def _scaled() -> Scenario:
     stream = BMAP.from_map([[-0.5, 0.1], [0.2, -2.0]], [[0.35, 0.05], [0.1, 1.7]], [0.6, 0.3, 0.1])
     return Scenario(
         title="equal robots: r robots bring r times the rates of one",
-        capacity=12,
+        capacity=8,
         arrivals=ScaledStream(stream, 4),
         service=families.hyperexponential([0.8, 0.2], [4.0, 0.8]),
         obsolescence=families.erlang(2, 6.0),
@@ -196,5 +197,7 @@ EXAMPLES: Mapping[str, Example] = MappingProxyType(
 def load(name: str) -> Scenario:
     """The example scenario of that name."""
     if name not in EXAMPLES:
-        raise InputError(f"the example must be one of {', '.join(EXAMPLES)}; got {name!r}")
+        close = difflib.get_close_matches(name, EXAMPLES, n=1)
+        hint = f". Did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"the example must be one of {', '.join(EXAMPLES)}; got {name!r}{hint}")
     return EXAMPLES[name].build()

@@ -22,11 +22,14 @@ from crawltwin.model.phase_type import PhaseType
 MAX_ORDER = 200
 """Largest number of phases that a moment fit may build."""
 
+MAX_STAGES = 2_000
+"""Largest number of phases that a family may have."""
+
 
 def erlang(stages: int, mean: float) -> PhaseType:
     """Sum of `stages` exponentials of equal rate with the given mean."""
     faults = Faults()
-    n = checks.integer(stages, "stages", faults, at_least=1)
+    n = checks.integer(stages, "stages", faults, at_least=1, at_most=MAX_STAGES)
     m = checks.number(mean, "mean", faults, above=0)
     faults.raise_if_any()
     assert n is not None
@@ -55,7 +58,9 @@ def hyper_erlang(weights: Sequence[float], stages: Sequence[int], rates: Sequenc
     faults = Faults()
     w = checks.vector(weights, "weights", faults)
     r = checks.vector(rates, "rates", faults)
-    n = [checks.integer(count, f"stages[{j}]", faults, at_least=1) for j, count in enumerate(stages)]
+    n = [
+        checks.integer(count, f"stages[{j}]", faults, at_least=1, at_most=MAX_STAGES) for j, count in enumerate(stages)
+    ]
     if w is not None and r is not None and not len(n) == w.size == r.size:
         faults.add("weights", f"weights, stages and rates must be of one length; got {w.size}, {len(n)} and {r.size}")
     if w is not None:
@@ -143,23 +148,29 @@ def from_three_moments(m1: float, m2: float, m3: float) -> PhaseType:
     for k, value in enumerate((m1, m2, m3), start=1):
         checks.number(value, f"moment {k}", faults, above=0)
     faults.raise_if_any()
-    second, third = m2 / m1**2, m1 * m3 / m2**2
+    # In units of the mean, so that no power of a large or small mean leaves the range of floating point.
+    second, power3 = m2 / m1 / m1, m3 / m1 / m1 / m1
+    if not (0 < second < math.inf and 0 < power3 < math.inf and second**2 < math.inf):
+        raise InputError(
+            f"the moments must be within floating point's range of one another; got {m1:g}, {m2:g}, {m3:g}"
+        )
+    third = power3 / second**2
     if second <= 1:
-        faults.add("moments", f"m2 must be greater than m1^2 = {m1**2:g}; got {m2:g}", "No variance can be negative.")
+        faults.add("moments", f"m2 must be greater than m1^2 = {m1 * m1:g}; got {m2:g}", "No variance can be negative.")
     if third <= 1 and second > 1:
         faults.add(
             "moments",
-            f"m3 must be greater than m2^2/m1 = {m2**2 / m1:g}; got {m3:g}",
+            f"m3 must be greater than m2^2/m1 = {m2 / m1 * m2:g}; got {m3:g}",
             "No positive variable has these three moments.",
         )
     faults.raise_if_any()
     for n in range(1, MAX_ORDER // 2 + 1):
-        mu1, mu2, mu3 = m1 / n, m2 / (n * (n + 1)), m3 / (n * (n + 1) * (n + 2))
+        mu1, mu2, mu3 = 1 / n, second / (n * (n + 1)), power3 / (n * (n + 1) * (n + 2))
         if abs(mu2 - mu1**2) <= 1e-12 * mu1**2 and abs(mu3 - mu1**3) <= 1e-12 * mu1**3:
             return erlang(n, m1)
         if mu2 > mu1**2 * (1 + 1e-12) and mu1 * mu3 > mu2**2 * (1 + 1e-12):
             w, x = _two_points(mu1, mu2, mu3)
-            return hyper_erlang([w, 1 - w], [n, n], [1 / x[0], 1 / x[1]])
+            return hyper_erlang([w, 1 - w], [n, n], [1 / (x[0] * m1), 1 / (x[1] * m1)])
     raise InputError(
         f"the moments must be within reach of {MAX_ORDER} phases; got m2/m1^2 = {second:g} and m1 m3/m2^2 = {third:g}, "
         "too close to a fixed duration. Give fewer moments, or a deterministic-like family"

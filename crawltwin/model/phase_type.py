@@ -25,6 +25,9 @@ from crawltwin.model.errors import Faults, InputError
 from crawltwin.model.lumping import coarsest_partition
 from crawltwin.model.value import Value
 
+ROUNDING = 1e-14
+"""An exit rate below this share of the phase's total rate is what rounding leaves of zero."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PhaseType(Value):
@@ -80,10 +83,10 @@ class PhaseType(Value):
 
     @cached_property
     def exit_rates(self) -> FloatArray:
-        """Rates of absorption, S_0 = -S e; what the row-sum tolerance lets through below zero counts as zero."""
+        """Rates of absorption, S_0 = -S e; what is below zero, or rounding's remainder of it, counts as zero."""
         rates = -self.subgenerator.sum(axis=1)
         scale = np.abs(np.diag(self.subgenerator))
-        return checks.frozen(np.where(rates < checks.ROW_SUM_TOLERANCE * 1e-6 * scale, 0.0, rates))
+        return checks.frozen(np.where(rates < ROUNDING * scale, 0.0, rates))
 
     def moment(self, k: int) -> float:
         """The k-th raw moment, k >= 0: k! beta (-S)^-k e. Cost: k solves of the order's size."""
@@ -158,7 +161,7 @@ class PhaseType(Value):
         high = self.mean
         while float(self.survival(high)) > 1 - p:
             high *= 2
-        return float(brentq(lambda x: float(self.survival(x)) - (1 - p), 0.0, high, xtol=1e-14 * high, rtol=1e-13))
+        return float(brentq(lambda x: float(self.survival(x)) - (1 - p), 0.0, high, xtol=1e-300, rtol=1e-12))
 
     def transform(self, u: complex) -> complex:
         """Laplace-Stieltjes transform E exp(-u X)."""
@@ -233,7 +236,7 @@ def _check_subgenerator(S: FloatArray, faults: Faults) -> None:
 
 
 def _check_reachable(beta: FloatArray, S: FloatArray, faults: Faults) -> None:
-    exits = np.maximum(-S.sum(axis=1), 0.0) > checks.ROW_SUM_TOLERANCE * np.abs(np.diag(S))
+    exits = -S.sum(axis=1) >= ROUNDING * np.abs(np.diag(S))
     links = (S - np.diag(np.diag(S))) > 0
     can_exit, reached = exits.copy(), beta > 0
     for _ in range(beta.size):

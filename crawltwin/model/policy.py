@@ -108,7 +108,7 @@ class ThresholdPolicy(Policy):
                 faults.add(
                     f"thresholds[{index}]",
                     f"thresholds must be at most the capacity {capacity}; got {limit}",
-                    "A threshold at the capacity already means: never.",
+                    "A threshold at the capacity already means: never (under overflow: only above the capacity).",
                 )
 
 

@@ -61,10 +61,15 @@ class Scenario(Value):
             at_least=1,
             way_out="It counts the page being indexed.",
         )
+        for name, kind, optional in _TYPES:
+            value = getattr(self, name)
+            if not isinstance(value, kind) and not (optional and value is None):
+                faults.add(name, f"{name} must be a {kind.__name__}; got {checks.show(value)}")
         if self.admission not in ADMISSIONS:
             faults.add("admission", f"admission must be one of {', '.join(ADMISSIONS)}; got {self.admission!r}")
-        if not isinstance(self.title, str):
+        if not isinstance(self.title, str) or not _is_unicode(self.title):
             faults.add("title", f"title must be text; got {checks.show(self.title)}")
+        faults.raise_if_any()
         if self.policy is not None:
             inner = Faults()
             if capacity is not None:
@@ -79,6 +84,7 @@ class Scenario(Value):
             with faults.under("policy"):
                 inner.raise_if_any()
         faults.raise_if_any()
+        object.__setattr__(self, "capacity", capacity)
 
     def _content(self) -> tuple[Any, ...]:
         return (
@@ -141,3 +147,22 @@ class Scenario(Value):
         from crawltwin.model.scenario_file import write
 
         write(self, path)
+
+
+_TYPES: tuple[tuple[str, type, bool], ...] = (
+    # field, class, may be None
+    ("arrivals", ControlledArrivals, False),
+    ("service", PhaseType, False),
+    ("obsolescence", PhaseType, True),
+    ("policy", Policy, True),
+    ("cost", CostWeights, True),
+)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether the text can be written to a file: half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

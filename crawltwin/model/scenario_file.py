@@ -10,6 +10,7 @@ import difflib
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ from crawltwin.model.errors import Fault, Faults, InputError
 from crawltwin.model.files import write_whole
 from crawltwin.model.phase_type import PhaseType
 from crawltwin.model.policy import LevelPolicy, Policy, ThresholdPolicy
-from crawltwin.model.scenario import Scenario
+from crawltwin.model.scenario import ADMISSIONS, Scenario
 
 _TOP = ("title", "capacity", "admission", "arrivals", "service", "obsolescence", "policy", "cost")
-_COST = ("loss", "obsolescence", "response", "robots", "starvation")
+_COST = tuple(field.name for field in fields(CostWeights))
 _KIND_KEYS = {
     "modes": ("modes",),
     "independent": ("robots",),
@@ -65,8 +66,9 @@ def read(path: str | Path) -> Scenario:
         raise InputError(
             f"the scenario file must be UTF-8 text; got other bytes in {str(path)!r} ({error.reason})"
         ) from None
-    except OSError as error:
-        raise InputError(f"the scenario file must be readable; got {error.strerror} for {str(path)!r}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"the scenario file must be readable; got {reason} for {str(path)!r}") from None
     return loads(text, json_text=path.suffix.lower() == ".json", name=str(path))
 
 
@@ -74,12 +76,15 @@ def loads(text: str, *, json_text: bool = False, name: str = "scenario") -> Scen
     """Read a scenario from text."""
     try:
         data = json.loads(text, object_pairs_hook=_no_repeats) if json_text else tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
+        return from_mapping(data)
+    except InputError:
+        raise
+    except ValueError as error:
+        # Besides the two decoders' own errors: numbers of thousands of digits.
         kind = "JSON" if json_text else "TOML"
         raise InputError(f"{name} must be valid {kind}; got: {error}") from None
     except RecursionError:
         raise InputError(f"{name} must be a scenario; got brackets nested too deep to read") from None
-    return from_mapping(data)
 
 
 def from_mapping(data: Mapping[str, Any]) -> Scenario:
@@ -185,7 +190,7 @@ def _matrices(blocks: Iterable[checks.FloatArray]) -> list[Any]:
 def _arrivals(data: Mapping[str, Any]) -> ControlledArrivals:
     faults = Faults()
     kind = _needed(data, "kind", faults, "One of " + ", ".join(_KIND_KEYS) + ".")
-    if kind is not None and kind not in _KIND_KEYS:
+    if kind is not None and (not isinstance(kind, str) or kind not in _KIND_KEYS):
         faults.add("kind", f"kind must be one of {', '.join(_KIND_KEYS)}; got {kind!r}", _nearest(kind, _KIND_KEYS))
         kind = None
     if kind is None:
@@ -260,7 +265,7 @@ def _phase_type(data: Mapping[str, Any]) -> PhaseType:
     faults = Faults()
     if "family" in data:
         name = data["family"]
-        if name not in _FAMILIES:
+        if not isinstance(name, str) or name not in _FAMILIES:
             known = ", ".join(_FAMILIES)
             raise InputError(
                 [Fault("family", f"family must be one of {known}; got {name!r}", _nearest(name, _FAMILIES))]
@@ -311,10 +316,10 @@ def _check_alone(parts: Mapping[str, Any], faults: Faults) -> None:
                 inner = Faults()
                 parts["policy"].check_capacity(capacity, inner)
                 inner.raise_if_any()
-    if parts["admission"] not in ("partial", "all-or-nothing", "overflow"):
+    if parts["admission"] not in ADMISSIONS:
         faults.add(
             "admission",
-            f"admission must be one of partial, all-or-nothing, overflow; got {parts['admission']!r}",
+            f"admission must be one of {', '.join(ADMISSIONS)}; got {parts['admission']!r}",
         )
 
 
@@ -349,7 +354,7 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 
 def _needed(data: Mapping[str, Any], key: str, faults: Faults, hint: str, prefix: str = "") -> Any:
-    if key not in data:
+    if data.get(key) is None:
         faults.add(f"{prefix}.{key}" if prefix else key, f"{key} must be given; got nothing", hint)
         return None
     return data[key]

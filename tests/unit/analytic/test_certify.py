@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from analytic import certify
+from analytic import certify, solve
 from analytic.branch import BranchAndBound
 from analytic.decision import DecisionProcess
 from analytic.rewards import RATES, cost_of_rates
@@ -17,7 +17,9 @@ from crawltwin.model import (
     BMAP,
     CostWeights,
     InputError,
+    LevelPolicy,
     ModeMatrices,
+    PhaseType,
     Scenario,
     TooLargeError,
     examples,
@@ -94,6 +96,24 @@ def test_threshold_is_best_of_all_tables_in_the_examples(name, capacity):
     assert certificate.threshold_is_best
     assert certificate.threshold.cost == pytest.approx(costs.min(), rel=1e-10)
     assert certificate.gap <= 1e-9 * certificate.threshold.cost
+
+
+@pytest.mark.parametrize(("factor", "table"), [(3, [4, 4, 1, 3, 1, 1]), (5, [4, 4, 1, 1, 3, 1])])
+def test_table_3_has_rows_where_no_threshold_policy_is_best(factor, table):
+    """Found by the certificate; here every table of the two classes is evaluated, and the winner solved on its own."""
+    scenario = examples.load("paper").replace(policy=None)
+    scenario = scenario.replace(service=PhaseType(scenario.service.initial, factor * scenario.service.subgenerator))
+    tables = every_table(scenario)
+    costs = cost_of_rates(rates_of_tables(scenario, tables), scenario.cost)
+    falling = (np.diff(tables, axis=1) <= 0).all(axis=1)
+    assert tables[costs.argmin()].tolist() == table
+    alone = solve(scenario.replace(policy=LevelPolicy(table)), method="block").measures["cost"]
+    assert alone == pytest.approx(costs.min(), rel=1e-11)
+    assert alone < costs[falling].min() - 0.5
+    certificate = certify(scenario)
+    assert certificate.threshold_is_best is False
+    assert list(certificate.level_table) == table
+    assert certificate.advantage == pytest.approx(costs[falling].min() - alone, rel=1e-8)
 
 
 def least_by_linear_program(scenario, weights):

@@ -42,7 +42,7 @@ def test_counts_agree_with_a_chain_written_state_by_state(name, admission):
     policy = scenario.policy_in_force
     stale = chain.obsolescence
     oracle = full_chain(
-        lambda level: scenario.arrivals.mode(policy.robots_at(min(level, scenario.capacity))).D,
+        lambda level: scenario.arrivals.mode(policy.robots_at(level)).D,
         (chain.service.initial, chain.service.subgenerator),
         None if stale is None else (stale.initial, stale.subgenerator),
         scenario.capacity,

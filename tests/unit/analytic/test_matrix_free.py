@@ -54,7 +54,7 @@ def written_down(scenario: Scenario):
     policy, K = scenario.policy_in_force, scenario.capacity
     stale = scenario.obsolescence
     return full_chain(
-        lambda level: scenario.arrivals.mode(policy.robots_at(min(level, K))).D,
+        lambda level: scenario.arrivals.mode(policy.robots_at(level)).D,
         (scenario.service.initial, scenario.service.subgenerator),
         None if stale is None else (stale.initial, stale.subgenerator),
         K,

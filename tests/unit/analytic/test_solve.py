@@ -11,6 +11,7 @@ from analytic.gth import MMatrix
 from crawltwin.model import (
     BMAP,
     MEASURES,
+    ConvergenceError,
     InputError,
     ModeMatrices,
     Scenario,
@@ -54,7 +55,7 @@ def test_measures_that_do_not_exist():
     measures = solve(shut).measures
     assert measures["loss_probability"] == 1
     assert measures["mean_sojourn_served"] is None
-    assert measures.get("cost") is None
+    assert measures["cost"] is None
 
 
 def test_mode_probabilities_are_equation_7():
@@ -186,3 +187,29 @@ def test_m_matrix_solves_from_both_sides():
 def test_exponential_service_with_no_obsolescence_needs_no_clock():
     scenario = examples.load("paper").replace(obsolescence=None, service=exponential(0.5))
     assert solve(scenario).solver.states == 2 + 5 * 2
+
+
+def test_rates_beyond_floating_point_are_said():
+    steep = examples.load("mm1k").replace(obsolescence=None, arrivals=ModeMatrices({1: BMAP.poisson(1e150)}))
+    levels = solve(steep).measures["level_distribution"]
+    assert levels[-1] == pytest.approx(1, rel=1e-12)
+    assert levels[-2] == pytest.approx(1e-150, rel=1e-12)
+    beyond = steep.replace(arrivals=ModeMatrices({1: BMAP.poisson(1e300)}), service=exponential(1e300))
+    with pytest.raises(ConvergenceError, match="too many orders of magnitude apart"):
+        solve(beyond)
+
+
+def test_sizes_beyond_words_are_refused_in_words():
+    endless = examples.load("hyperexponential").replace(capacity=20_000)
+    for method in ("direct", "block", "matrix-free"):
+        with pytest.raises(TooLargeError, match=r"about 10\^"):
+            solve(endless, method=method)
+
+
+def test_stiff_services_have_quantiles():
+    # One page in a thousand takes a thousand times a billion times as long: the median is the quick one's.
+    scenario = examples.load("mm1k").replace(
+        capacity=2, service=hyperexponential([0.999, 0.001], [1e9, 1e-3]), obsolescence=None
+    )
+    law = solve(scenario).sojourn
+    assert float(law.cdf(law.quantile(0.5, "served"), "served")) == pytest.approx(0.5, abs=1e-9)

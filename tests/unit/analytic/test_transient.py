@@ -9,7 +9,7 @@ from scipy.linalg import expm
 from analytic import settling_time, solve, transient
 from analytic.chain import Chain
 from analytic.generator import Generator
-from crawltwin.model import BMAP, ConvergenceError, InputError, ModeMatrices, examples
+from crawltwin.model import BMAP, ConvergenceError, InputError, ModeMatrices, TooLargeError, examples
 
 
 @pytest.mark.parametrize("name", ["paper", "mm1k", "hyperexponential"])
@@ -109,3 +109,13 @@ def test_what_never_settles_is_said():
         settling_time(scenario, 0.1, start=one_side)
     with pytest.raises(InputError, match="tolerance"):
         settling_time(scenario, 0)
+
+
+def test_the_first_instant_is_the_start():
+    found = transient(examples.load("paper"), [1e-300])
+    assert found.averaged[0]["starvation_probability"] == pytest.approx(1, rel=1e-14)
+
+
+def test_large_chains_are_refused_with_a_word():
+    with pytest.raises(TooLargeError, match="measures at a time must have an explicit chain"):
+        transient(examples.load("hyperexponential").replace(capacity=30), [1.0])

@@ -94,8 +94,6 @@ def test_every_example_can_be_written_and_solved(name, tmp_path, capsys):
     path = tmp_path / "scenario.toml"
     assert main(["example", name, "--out", str(path)]) == 0
     assert Scenario.read(path) == examples.load(name)
-    if name == "scaled":
-        return  # twelve places and Erlang clocks: solved in the tests of the large solvers
     assert main(["solve", str(path), "--json"]) == 0
     capsys.readouterr()
 
@@ -109,6 +107,8 @@ def test_examples_are_listed_and_printed(capsys):
     assert main(["example", "--out", "x.toml"]) == 2
     assert main(["example", "nonsense"]) == 2
     assert "one of paper" in capsys.readouterr().err
+    assert main(["example", "papre"]) == 2
+    assert "Did you mean 'paper'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["solve", "optimize"])
@@ -134,7 +134,10 @@ def test_wrong_files_end_in_exit_code_2(command, name, tmp_path, capsys):
         (["solve", "PAPER", "--policy", "three"], "--policy must be numbers"),
         (["solve", "PAPER", "--policy", "9"], "got 9"),
         (["solve", "PAPER", "--policy", "3,1@9"], "at most the capacity"),
-        (["solve", "PAPER", "--quantiles", "2"], r"p must be in [0, 1)"),
+        (["solve", "PAPER", "--quantiles", "2"], "--quantiles must be numbers in [0, 1)"),
+        (["solve", "PAPER", "--quantiles", ""], "--quantiles must be numbers"),
+        (["solve", "PAPER", "--out", "/"], "must be a file"),
+        (["optimize", "PAPER", "--out", "same.json", "--write", "same.json"], "must be two files"),
         (["solve", "PAPER", "--quantiles", "x"], "--quantiles must be numbers"),
         (["solve", "PAPER", "--at", "-1"], "times must be"),
         (["solve", "PAPER", "--method", "qbd"], "single arrivals"),

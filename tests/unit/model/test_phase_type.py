@@ -216,6 +216,13 @@ def test_values_are_immutable_and_equal_by_content():
     assert exponential(1.0) == PhaseType([1.0], [[-1.0]])
 
 
+def test_rare_exits_are_exits():
+    law = PhaseType([1.0], [[-1.0]])
+    rare = PhaseType([1.0, 0.0], [[-1.0, 1.0 - 1e-9], [1.0, -1.0]])
+    assert rare.mean == pytest.approx(2e9, rel=1e-6)
+    assert law.mean == 1
+
+
 def test_calls_outside_their_range_are_refused():
     for call in (
         lambda: PAPER_SERVICE.quantile(1.0),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from crawltwin.model import InputError, LevelPolicy, PhaseType, Scenario, ThresholdPolicy, erlang, examples
@@ -204,6 +206,42 @@ WRONG = {
     "cost negative": (changed("loss = 5", "loss = -5"), "at cost.loss", "at least 0"),
     "cost unknown": (changed("loss = 5", "lost = 5"), "at cost.lost", "Did you mean 'loss'?"),
     "cost text": (changed("loss = 5", 'loss = "5"'), "at cost.loss", "must be a number"),
+    "kind a list": (changed('"modes"', '["modes"]'), "at arrivals.kind", "must be one of modes"),
+    "family a list": (
+        changed("[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]", '[service]\nfamily = ["erlang"]'),
+        "at service.family",
+        "must be one of exponential",
+    ),
+    "too many stages": (
+        changed(
+            "[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]",
+            '[service]\nfamily = "erlang"\nmean = 1.0\nstages = 1000000',
+        ),
+        "at service.stages",
+        "at most 2000",
+    ),
+    "moments out of range": (
+        changed(
+            "[service]\ninitial = [0.4, 0.6]\nsubgenerator = [[-3, 1], [2, -3]]",
+            '[service]\nfamily = "three-moments"\nm1 = 1e200\nm2 = 1e-200\nm3 = 1e200',
+        ),
+        "at service",
+        "within floating point's range",
+    ),
+    "too many robots": (
+        'capacity = 1\n[arrivals]\nkind = "scaled"\nD = [[[-1]], [[1]]]\nrobots = 1000000000',
+        "at arrivals.robots",
+        "at most 1000",
+    ),
+    "too many phases": (
+        'capacity = 1\n[arrivals]\nkind = "independent"\n'
+        + "[[arrivals.robots]]\nD = [[[-1, 0, 0], [0, -1, 0], [0, 0, -1]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]]]\n" * 10
+        + "[service]\nfamily = 'exponential'\nmean = 1\n",
+        "at arrivals.robots",
+        "at most 2,000; got 59,049",
+    ),
+    "endless number": (changed("capacity = 5", "capacity = " + "9" * 5000), "5000 digits", "valid TOML"),
+    "nested without end": (changed("[0.4, 0.6]", "[" * 300 + "]" * 300), "service.initial", "list of numbers"),
     "not TOML": ("capacity = = 5", "line 1", "valid TOML"),
 }
 
@@ -238,6 +276,29 @@ def test_examples_read_back_to_the_same_bits(name, as_json):
     again = loads(dumps(scenario, json_text=as_json), json_text=as_json)
     assert again == scenario
     assert again.content_hash == scenario.content_hash
+
+
+@pytest.mark.parametrize("section", ["arrivals", "service", "capacity"])
+def test_null_sections_are_missing(section):
+    data = {**examples.load("paper").to_mapping(), section: None}
+    with pytest.raises(InputError, match=f"{section} must be given"):
+        Scenario.from_mapping(data)
+    del data[section]
+    with pytest.raises(InputError, match=f"{section} must be given"):
+        Scenario.from_mapping(data)
+    kindless = examples.load("paper").to_mapping()
+    kindless["arrivals"]["kind"] = None
+    with pytest.raises(InputError, match="kind must be given"):
+        Scenario.from_mapping(kindless)
+
+
+def test_scenarios_hold_what_they_say():
+    good = examples.load("paper")
+    for field, value in (("arrivals", None), ("service", "x"), ("cost", {}), ("policy", [3, 1]), ("title", "\ud800")):
+        with pytest.raises(InputError, match=f"{field} must be"):
+            good.replace(**{field: value})
+    assert good.replace(capacity=np.int64(5)) == good
+    assert dumps(good.replace(capacity=np.int64(5))) == dumps(good)
 
 
 def test_odd_numbers_and_titles_survive():
@@ -325,3 +386,15 @@ def test_scenario_knows_its_top_level():
     assert examples.load("mm1k").replace(policy=None).policy_in_force == ThresholdPolicy([1])
     with pytest.raises(InputError, match="the example must be one of"):
         examples.load("papr")
+
+
+def test_links_and_devices_are_written_through(tmp_path):
+    scenario = examples.load("mm1k")
+    real, link = tmp_path / "real.toml", tmp_path / "link.toml"
+    real.write_text("")
+    link.symlink_to(real)
+    scenario.write(link)
+    assert link.is_symlink()
+    assert Scenario.read(real) == scenario
+    scenario.write("/dev/null")
+    assert not Path("/dev/null").is_file()

@@ -348,7 +348,7 @@ def _check(
         else checks.integer(replications, "replications", faults, at_least=few, at_most=1_000_000)
     )
     checks.number(confidence, "confidence", faults, above=0)
-    if isinstance(confidence, float) and confidence >= 1:
+    if isinstance(confidence, int | float) and confidence >= 1:
         faults.add("confidence", f"confidence must be below 1; got {confidence!r}", "0.95 is usual.")
     if precision is not None:
         checks.number(

@@ -190,7 +190,7 @@ def _cell(item: Finding | None) -> Cell:
 
 def _rounding_table(found: Reproduction) -> Table:
     heads = ["robots", "thresholds"]
-    numbers = ["printed", "A as printed", "least by rounding", "largest by rounding", "inputs that meet the table"]
+    numbers = ["printed", "A as printed", "least", "largest", "one point of the box"]
     rows = [
         (
             ",".join(map(str, item.robots)),

@@ -103,6 +103,7 @@ def test_a_model_that_is_wrong_is_found_out_by_the_replay(found):
     rate = processing_rate_of(found.fit, found.scenario.service)
     shown = replayed(found.fit, wrong, found.optimum.best.policy, 4, rate, seed=1)
     assert not next(one for one in shown.predictions if one.measure == "arrival_rate").inside
+    assert not shown.trusted
 
 
 def test_the_report_is_whole(found):

@@ -136,6 +136,12 @@ class WindowSojournTimes:
         """The k-th raw moment with the estimate of its error."""
         return self._all([law.moment(k, fate) for law in self.laws])
 
+    def transform(self, u: complex, fate: Fate = "all") -> complex | None:
+        """Laplace-Stieltjes transform at u (Re u >= 0), given the fate; real and imaginary part extrapolated."""
+        values = [law.transform(u, fate) for law in self.laws]
+        parts = self._all([None if value is None else np.array([value.real, value.imag]) for value in values])
+        return None if parts is None else complex(*np.asarray(parts.value).tolist())
+
     def survival(self, x: npt.ArrayLike, fate: Fate = "all") -> FloatArray | None:
         """P(V > x) at each x, given the fate."""
         found = self._all([law.survival(x, fate) for law in self.laws])

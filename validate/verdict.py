@@ -131,17 +131,17 @@ class Verdict:
         return f"inconclusive (needs {missing})"
 
     def to_json(self) -> dict[str, Any]:
-        """The contract's six values, and what they rest on."""
+        """The contract's six values, and what they rest on; None for a bound that is infinite."""
         found = self.comparison
         return {
             "solved": found.solved,
             "simulated": found.simulated,
-            "low": self.low,
-            "high": self.high,
+            "low": _finite(self.low),
+            "high": _finite(self.high),
             "margin": found.margin,
             "verdict": self.word,
-            "standard_error": found.error,
-            "score": found.score,
+            "standard_error": _finite(found.error),
+            "score": _finite(found.score),
             "p_equivalence": self.p_equivalence,
             "p_difference": self.p_difference,
             "more_pages": self.more_pages,
@@ -211,6 +211,10 @@ def reach(confidence: float, power: float) -> float:
     With equal sides the tests both reject with probability 2 Phi(margin/s - z_confidence) - 1.
     """
     return float(stats.norm.ppf(confidence) + stats.norm.ppf((1 + power) / 2))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _missing(found: Comparison, alpha: float, power: float, pages: int, family: int) -> int | None:

@@ -23,6 +23,7 @@ EPILOG = """examples:
   crawltwin validate paper.toml --margin 0.02            a quick look
   crawltwin validate a.toml b.toml --report verdicts     several at once, one family, a page to keep
   crawltwin validate --random 200 --seed 1               calibration on random crawlers; goes on when interrupted
+  crawltwin validate fitted.toml --trace batches.csv     a fitted model against the trace it was fitted to
 
 verdicts: equivalent (the difference is below the margin), different (not the same number),
 inconclusive (needs more pages). Exit code 1 when anything is different.
@@ -33,11 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("scenarios", metavar="SCENARIO", nargs="*", help="scenario files; - is standard input")
     arguments.add_policy(parser)
-    parser.add_argument("--margin", type=float, default=0.005, help="relative margin (default: 0.005)")
+    parser.add_argument("--margin", type=float, help="relative margin (default: 0.005; 0.1 with --trace)")
     parser.add_argument(
         "--absolute-margin", type=float, help="margin of small probabilities (default: a tenth of --margin)"
     )
-    parser.add_argument("--confidence", type=float, default=0.99, help="of every claim (default: 0.99)")
+    parser.add_argument("--confidence", type=float, help="of every claim (default: 0.99; 0.95 with --trace)")
     parser.add_argument(
         "--power", type=float, default=0.99, help="chance that a sound number is found equivalent (default: 0.99)"
     )
@@ -47,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="of everything random (default: 1)")
     parser.add_argument("--engine", choices=("compiled", "simpy"), default="compiled", help="which engine simulates")
     parser.add_argument("--no-approach", action="store_true", help="leave out the approach to equilibrium")
+    parser.add_argument(
+        "--trace", metavar="FILE", help="the solved side against this recorded trace (CSV or Parquet), replayed"
+    )
+    parser.add_argument("--recorded-robots", type=int, metavar="N", help="robots that made the trace")
+    parser.add_argument("--processing-rate", type=float, metavar="X", help="content a unit of time, for the trace")
     parser.add_argument("--random", type=int, metavar="N", help="calibrate on N random scenarios instead")
     parser.add_argument(
         "--store",
@@ -63,6 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check, show, and say by the exit code whether anything differs."""
+    if options.trace is not None:
+        return _replay(options)
     if options.random is None:
         return _crosscheck(options)
     if options.scenarios:
@@ -77,9 +85,9 @@ def _crosscheck(options: argparse.Namespace) -> int:
         raise InputError("SCENARIO must be at least one file; got none. `crawltwin example paper` writes one")
     scenarios = [_read(name, options.policy) for name in options.scenarios]
     plan = ValidationPlan(
-        margin=options.margin,
+        margin=0.005 if options.margin is None else options.margin,
         absolute_margin=options.absolute_margin,
-        confidence=options.confidence,
+        confidence=0.99 if options.confidence is None else options.confidence,
         power=options.power,
         budget=options.budget,
         pages=options.pages,
@@ -111,6 +119,42 @@ def _crosscheck(options: argparse.Namespace) -> int:
         for result in results:
             _show(result, options.all)
     return 1 if different else 0
+
+
+def _replay(options: argparse.Namespace) -> int:
+    """The fitted model against the trace it was fitted to."""
+    from simulate import RecordedTrace
+    from validate import ValidationPlan
+    from validate.replay import REPLAY_PLAN, replay_check
+
+    if len(options.scenarios) != 1:
+        raise InputError(f"--trace must come with exactly one SCENARIO; got {len(options.scenarios)}")
+    plan = ValidationPlan(
+        margin=REPLAY_PLAN.margin if options.margin is None else options.margin,
+        absolute_margin=options.absolute_margin,
+        confidence=REPLAY_PLAN.confidence if options.confidence is None else options.confidence,
+        power=REPLAY_PLAN.power,
+        seed=options.seed,
+    )
+    found = replay_check(
+        _read(options.scenarios[0], options.policy),
+        RecordedTrace.read(options.trace),
+        plan,
+        processing_rate=options.processing_rate,
+        recorded_robots=options.recorded_robots,
+    )
+    answer = found.to_json()
+    if options.out:
+        save(options.out, to_json(answer))
+    if options.json:
+        print_json(answer)
+    else:
+        screen = console()
+        screen.print(f"{found.scenario.title or 'untitled'} against its trace: {found.verdict}", style="bold")
+        screen.print(_table([_row(one) for one in found.verdicts], "replayed"))
+        for note in found.notes:
+            screen.print(f"Note: {note}.", style="dim", markup=False)
+    return 1 if found.verdict == "different" else 0
 
 
 def _answer(results: tuple[CrossCheck, ...]) -> dict[str, Any]:
@@ -176,11 +220,11 @@ def _summary(name: str, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:
     return (f"{name.replace('_', ' ')}", "", "", "", words)
 
 
-def _table(rows: list[tuple[str, ...]]) -> Table:
+def _table(rows: list[tuple[str, ...]], other: str = "simulated") -> Table:
     columns = (
         ("measure", "left"),
         ("solved", "right"),
-        ("simulated", "right"),
+        (other, "right"),
         ("margin ±", "right"),
         ("verdict", "left"),
     )

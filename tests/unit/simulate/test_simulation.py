@@ -143,6 +143,27 @@ def test_interruption_before_anything_is_known_is_passed_on(monkeypatch: pytest.
         simulate(PAPER, pages=1000, workers=1)
 
 
+def test_interruption_of_longer_runs_falls_back_on_the_short_ones():
+    """A fine precision makes the runs longer; stopped before one of those is done, the first round still tells."""
+    from simulate import order, simulation
+
+    honest, count = simulation.run_piece, 0
+
+    def interrupted(piece):
+        nonlocal count
+        count += 1
+        if piece.job.length.pages > order.PAGES:
+            raise KeyboardInterrupt
+        return honest(piece)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation, "run_piece", interrupted)
+        result = simulate(PAPER, precision=0.001, workers=1)
+    assert count == 21
+    assert (result.interrupted, result.diagnostics.count) == (True, 20)
+    assert not result.precision.reached
+
+
 def test_progress_tells_rate_time_left_and_half_widths():
     seen: list[Progress] = []
     simulate(PAPER, precision=0.02, workers=1, progress=seen.append)

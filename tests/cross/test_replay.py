@@ -1,0 +1,60 @@
+"""A recorded trace against a model of it: a right model is not accused, a wrong one is."""
+
+import numpy as np
+import pytest
+
+from crawltwin.model import BMAP, Scenario, ThinnedStream, ThresholdPolicy, examples, exponential
+from simulate import RecordedTrace
+from validate.plan import ValidationPlan
+from validate.replay import replay_check
+
+STREAM = BMAP.from_map([[-0.5, 0.1], [0.2, -2.0]], [[0.35, 0.05], [0.1, 1.7]], [0.6, 0.3, 0.1])
+
+
+@pytest.fixture(scope="module")
+def trace() -> RecordedTrace:
+    sample = STREAM.sample(np.random.default_rng(4), 60_000)
+    return RecordedTrace(sample.times, sample.sizes)
+
+
+def model(stream: BMAP, policy: ThresholdPolicy) -> Scenario:
+    return Scenario(
+        capacity=8,
+        arrivals=ThinnedStream(stream, (0.5, 1.0)),
+        service=exponential(0.5),
+        obsolescence=exponential(4.0),
+        policy=policy,
+    )
+
+
+@pytest.mark.parametrize("policy", [ThresholdPolicy([2]), ThresholdPolicy([2, 1], [3])])
+def test_the_model_that_made_the_trace_is_equivalent(trace, policy):
+    found = replay_check(model(STREAM, policy), trace, recorded_robots=2)
+    assert found.verdict == "equivalent"
+    assert not found.notes
+    assert found.to_json()["measures"]["loss_probability"]["verdict"] == "equivalent"
+
+
+def test_a_model_without_correlations_is_found_out(trace):
+    # The same rate and the same batches, but Poisson: losses are far too low.
+    poisson = BMAP.poisson(STREAM.batch_rate, STREAM.batch_sizes.tolist())
+    found = replay_check(model(poisson, ThresholdPolicy([2])), trace, recorded_robots=2)
+    assert found.verdict == "different"
+    words = {one.comparison.measure: one.word for one in found.verdicts if not one.comparison.part}
+    assert words["loss_probability"] == "different"
+    assert words["arrival_rate"] == "equivalent"
+
+
+def test_scores_of_the_right_model_are_not_too_large():
+    scores = []
+    for seed in range(8):
+        sample = STREAM.sample(np.random.default_rng(100 + seed), 20_000)
+        found = replay_check(model(STREAM, ThresholdPolicy([2])), RecordedTrace(sample.times, sample.sizes))
+        scores += [one.comparison.score for one in found.verdicts if one.comparison.measure == "mean_pages"]
+    assert np.sqrt(np.mean(np.square(scores))) < 1.7
+
+
+def test_arrivals_of_another_kind_are_noted(trace):
+    scenario = examples.load("scaled")
+    found = replay_check(scenario, trace, ValidationPlan(margin=0.5), recorded_robots=4)
+    assert any("the model's arrivals are scaled" in note for note in found.notes)

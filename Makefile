@@ -29,11 +29,12 @@ help:  ## this list
 
 setup: $(READY)  ## make .venv with everything in it (done by the others when needed)
 
-report: $(READY)  ## solve, optimise and print the paper's first example (files go to report/)
+report: $(READY)  ## solve and optimise the paper's first example, reproduce the paper (files go to report/)
 	@mkdir -p report
 	$(BIN)/crawltwin example paper --out report/paper.toml
 	$(BIN)/crawltwin solve report/paper.toml
 	$(BIN)/crawltwin optimize report/paper.toml
+	$(BIN)/crawltwin reproduce --report report/paper
 
 test: lint  ## linters, types, import arrows, and every test that is not slow
 	$(PYTEST) -m "not slow"

@@ -159,7 +159,12 @@ class BranchAndBound:
         worse = ends[int(totals[1] < totals[0])]
         if not self.by_level:
             self._offer_seen(ends)
-        if bound >= self._goal:
+        if (
+            bound >= self._goal
+            or min(end.gain + self.a * v for end, v in zip(ends, (node.low, node.high), strict=True)) >= self._goal
+        ):
+            # In the second case only rounding keeps the bound below the goal, and branching would not help: the node
+            # is closed, and its bound counts as it is.
             self._closed = min(self._closed, bound)
             return []
         regrets = worse.regrets.min(axis=1)

@@ -105,8 +105,8 @@ class Certificate:
             )
         elif self.threshold_is_best is None:
             first = (
-                f"No better level-based policy was found, but one might cost up to {self.gap:.4g} less: the search "
-                f"stopped after {self.nodes:,} nodes."
+                f"No better level-based policy was found, but one might cost up to {self.gap:.4g} less: the bounds "
+                f"got no closer in {self.nodes:,} nodes."
             )
         else:
             first = (
@@ -194,7 +194,8 @@ def certify(
         min(level.bound, best.cost),
         min(seen.cost, best.cost),
         min(seen.bound, level.bound),
-        level.complete,
+        best.cost - level.bound <= tolerance * abs(best.cost)
+        or level.cost - level.bound <= tolerance * abs(level.cost),
         tolerance,
         level.nodes + seen.nodes,
         time.perf_counter() - began,

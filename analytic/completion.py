@@ -41,7 +41,7 @@ MAX_STATES = 30_000
 """Most states of the scenario's own chain, without the counter."""
 EXACT_WORK = 3e8
 """States times steps up to which quantiles are exact."""
-STRETCH = 3_000
+STRETCH = 2_000
 """URLs after which moments are continued as straight lines."""
 
 
@@ -273,11 +273,11 @@ class _List:
             arriving += U @ done[-k]
             arriving[:, 3] += lost
         x = np.zeros_like(arriving)
-        x[:, 0] = factor.solve(arriving[:, 0] + 1.0)
+        arriving[:, 0] += 1.0
+        arriving[:, 4] += stale
+        x[:, [0, 3, 4]] = factor.solve(np.asfortranarray(arriving[:, [0, 3, 4]]))
         x[:, 1] = factor.solve(arriving[:, 1] + 2 * x[:, 0])
         x[:, 2] = factor.solve(arriving[:, 2] + 3 * x[:, 1])
-        x[:, 3] = factor.solve(arriving[:, 3])
-        x[:, 4] = factor.solve(arriving[:, 4] + stale)
         return x
 
     def _with_counter(self, mean: float, variance: float) -> AbsorptionTime | None:

@@ -209,7 +209,7 @@ class DecisionProcess:
         cost = self.linear + multiplier * (self.sojourn - response * self.served)
         columns, values = self._rows
         chosen = actions.copy()
-        bound, gain, u, regrets, p = _policy_iteration(
+        bound, gain, u, regrets, p, evaluated = _policy_iteration(
             columns,
             values,
             cost,
@@ -220,7 +220,7 @@ class DecisionProcess:
             *self.widths,
             target,
         )
-        rates = np.einsum("s,sf->f", p, self.rewards[chosen, np.arange(self.states)])
+        rates = np.einsum("s,sf->f", p, self.rewards[evaluated, np.arange(self.states)])
         return Relaxed(bound, gain, chosen, u, rates, regrets, p)
 
     def cost(self, rates: FloatArray) -> float:
@@ -240,34 +240,33 @@ def _policy_iteration(
     low: int,
     high: int,
     target: float,
-) -> tuple[float, float, FloatArray, FloatArray, FloatArray]:  # pragma: no cover - compiled
+) -> tuple[float, float, FloatArray, FloatArray, FloatArray, IntArray]:  # pragma: no cover - compiled
     actions, states = cost.shape
     entries = columns.shape[2]
-    size = states - 1
-    band = np.zeros((size, low + high + 1))
-    u, t = np.zeros(states), np.zeros(states)
+    band = np.zeros((states - 1, low + high + 1))
+    u, t, p = np.zeros(states), np.zeros(states), np.zeros(states)
     regrets = np.zeros((allowed.shape[0], actions))
-    p = np.zeros(states)
     for s in range(states):
         if not allowed[slots[s], chosen[s]]:
             for k in range(actions):
                 if allowed[slots[s], k]:
                     chosen[s] = k
                     break
-    gain, bound = 0.0, -np.inf
+    evaluated, relative = chosen.copy(), np.zeros(states)
+    gain, bound, scale = 0.0, -np.inf, np.abs(cost).max()
     for _ in range(200):
-        band[:] = 0.0
+        if not _factor_policy(columns, values, chosen, anchor, low, high, band):
+            # Some phases are never left under this policy: keep what the last one proved.
+            break
+        _occupation(band, low, high, columns[chosen[anchor], anchor], values[chosen[anchor], anchor], anchor, p)
+        if p[anchor] < 0.01 * p.max():
+            # Values counted from a rare state would be differences of long times: count from the most frequent.
+            anchor = int(np.argmax(p))
+            if not _factor_policy(columns, values, chosen, anchor, low, high, band):
+                break
+        evaluated[:] = chosen
         for s in range(states):
-            if s == anchor:
-                continue
-            row = s - (s > anchor)
-            k = chosen[s]
-            for e in range(entries):
-                c = columns[k, s, e]
-                if values[k, s, e] != 0.0 and c != anchor:
-                    band[row, c - (c > anchor) - row + low] -= values[k, s, e]
-            u[s], t[s] = cost[k, s], 1.0
-        _factor_band(band, low, high)
+            u[s], t[s] = cost[chosen[s], s], 1.0
         u[anchor], t[anchor] = 0.0, 0.0
         _solve_band(band, low, high, u, anchor)
         _solve_band(band, low, high, t, anchor)
@@ -280,57 +279,82 @@ def _policy_iteration(
                 below += values[k, anchor, e] * t[c]
         gain = above / below
         for s in range(states):
-            u[s] -= gain * t[s]
+            relative[s] = u[s] - gain * t[s]
         bound, changed = np.inf, False
-        scale = 0.0
         for s in range(states):
-            scale = max(scale, abs(cost[chosen[s], s]))
-        for s in range(states):
-            best, own = np.inf, 0.0
+            best, own, safe = np.inf, 0.0, np.inf
             pick = chosen[s]
             for k in range(actions):
                 if allowed[slots[s], k]:
                     q = cost[k, s]
+                    size = abs(q)
                     for e in range(entries):
-                        q += values[k, s, e] * u[columns[k, s, e]]
+                        part = values[k, s, e] * relative[columns[k, s, e]]
+                        q += part
+                        size += abs(part)
+                    # The sum's own rounding is taken off: what is left is a bound in floating point too.
+                    safe = min(safe, q - (entries + 2) * 1.2e-16 * size)
                     if k == chosen[s]:
                         own = q
                     if q < best:
                         best, pick = q, k
-            bound = min(bound, best)
+            bound = min(bound, safe)
             # Ties within rounding keep the action, or the iteration would circle.
             if best < own - 1e-11 * scale:
                 chosen[s] = pick
                 changed = True
         if not changed or bound >= target:
             break
-    _occupation(band, low, high, columns[chosen[anchor], anchor], values[chosen[anchor], anchor], anchor, p)
     for s in range(states):
         for k in range(actions):
             if allowed[slots[s], k]:
                 q = cost[k, s] - gain
                 for e in range(entries):
-                    q += values[k, s, e] * u[columns[k, s, e]]
+                    q += values[k, s, e] * relative[columns[k, s, e]]
                 regrets[slots[s], k] += p[s] * q
             else:
                 regrets[slots[s], k] = np.inf
-    return bound, gain, u, regrets, p
+    return bound, gain, relative, regrets, p, evaluated
 
 
 @njit(cache=True)
-def _factor_band(band: FloatArray, low: int, high: int) -> None:  # pragma: no cover - compiled
-    """LU without pivoting of a banded M-matrix, `band[i, j - i + low]`."""
+def _factor_policy(
+    columns: IntArray, values: FloatArray, chosen: IntArray, anchor: int, low: int, high: int, band: FloatArray
+) -> bool:  # pragma: no cover - compiled
+    """LU of -Q without the anchor's row and column, `band[i, j - i + low]`, with no subtraction (see `analytic.gth`).
+
+    False when the anchor cannot be reached from everywhere.
+    """
     size = band.shape[0]
+    into = np.zeros(size)
+    band[:] = 0.0
+    for i in range(size):
+        s = i + (i >= anchor)
+        for e in range(columns.shape[2]):
+            c = columns[chosen[s], s, e]
+            rate = values[chosen[s], s, e]
+            if rate > 0.0 and c == anchor:
+                into[i] += rate
+            elif rate > 0.0 and c != s:
+                band[i, c - (c > anchor) - i + low] -= rate
     for k in range(size):
-        pivot = band[k, low]
         last = min(high, size - 1 - k)
+        pivot = into[k]
+        for j in range(1, last + 1):
+            pivot -= band[k, low + j]
+        if not pivot > 0.0:
+            return False
+        band[k, low] = pivot
         for i in range(k + 1, min(k + low, size - 1) + 1):
             at = k - i + low
             if band[i, at] != 0.0:
                 share = band[i, at] / pivot
                 band[i, at] = share
+                into[i] -= share * into[k]
                 for j in range(1, last + 1):
-                    band[i, at + j] -= share * band[k, low + j]
+                    if k + j != i:
+                        band[i, at + j] -= share * band[k, low + j]
+    return True
 
 
 @njit(cache=True)

@@ -39,8 +39,9 @@ from analytic.tables import (
     thresholds_of,
     widest_level,
 )
-from crawltwin.model import Fault, InputError, Scenario
-from crawltwin.model.checks import FloatArray
+from crawltwin.model import Fault, InputError, Scenario, TooLargeError
+from crawltwin.model.checks import FloatArray, count
+from crawltwin.model.errors import Faults
 
 __all__ = ["METHODS", "Optimum", "PolicyCost", "optimize", "threshold_vectors"]
 
@@ -51,6 +52,12 @@ MAX_ENUMERATED = 4e6
 
 MAX_DENSE_WORK = 6e10
 """Most multiplications for which enumeration is chosen by itself (phase-type obsolescence)."""
+
+MAX_CAPACITY = 3_000
+"""Largest capacity for which policies are compared."""
+
+MAX_NUMBERS = 10
+"""Most numbers of robots: each of their 2^n - 1 sets gets its best policy."""
 
 MAX_NODES = 20_000
 """Nodes of branch and bound for one set of robots; a set that needs more is reported as searched, with its gap."""
@@ -94,6 +101,7 @@ def optimize(
         )
     if method not in METHODS:
         raise InputError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    _check_size(scenario)
     chosen = _choose(scenario) if method == "auto" else method
     search = _Search(scenario, progress, tolerance)
     if chosen == "enumerate":
@@ -101,6 +109,26 @@ def optimize(
         return search.result("enumerated")
     search.evaluate(search.small_sets())
     return search.result("bounded" if chosen == "bound" else "searched")
+
+
+def _check_size(scenario: Scenario) -> None:
+    """Refuse what would not end, before anything is built."""
+    faults = Faults()
+    numbers = len(scenario.arrivals.robot_numbers)
+    if scenario.capacity > MAX_CAPACITY:
+        faults.add(
+            "capacity",
+            f"policies are compared up to a capacity of {MAX_CAPACITY:,}; got {count(scenario.capacity)}",
+            "Thresholds far above the backlog change nothing: use a smaller capacity.",
+        )
+    if numbers > MAX_NUMBERS:
+        faults.add(
+            "arrivals",
+            f"every set of at most {MAX_NUMBERS} numbers of robots is compared; got {numbers} numbers",
+            "There are 2^n sets: give the modes of fewer numbers of robots, for example 1, 2, 4, 8, 16.",
+        )
+    if faults:
+        raise TooLargeError(faults)
 
 
 def _choose(scenario: Scenario) -> str:

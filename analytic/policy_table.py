@@ -77,6 +77,20 @@ class PolicyTables:
         levels = np.minimum(np.arange(self._chain.top + 1), self.scenario.capacity)
         return np.asarray(_evaluate(np.ascontiguousarray(index[:, levels]), *self._pieces))
 
+    def level_distributions(self, tables: npt.NDArray[np.int64]) -> FloatArray:
+        """Probability of each number of pages under each table, shape (tables, levels). Cost: as `rates`."""
+        up, up0, stay0, down, down1, rewards, rewards0, rooms = self._pieces
+        top = self._chain.top
+        # The reward of a level is 1 while the chain is there.
+        inside = np.zeros((rewards.shape[0], top + 1, top + 1, rewards.shape[3]))
+        inside[:, np.arange(top + 1), np.arange(top + 1)] = 1.0
+        empty = np.zeros((rewards0.shape[0], top + 1, rewards0.shape[2]))
+        empty[:, 0] = 1.0
+        index = np.searchsorted(np.array(self.robot_numbers), tables)
+        levels = np.minimum(np.arange(top + 1), self.scenario.capacity)
+        pieces = (up, up0, stay0, down, down1, inside, empty, rooms)
+        return np.asarray(_evaluate(np.ascontiguousarray(index[:, levels]), *pieces))
+
     def costs(self, tables: npt.NDArray[np.int64], weights: CostWeights) -> FloatArray:
         """Equation (2) for each table."""
         return cost_of_rates(self.rates(tables), weights)

@@ -19,6 +19,9 @@ class SojournLaw(Protocol):
     def moment(self, k: int, fate: Fate = "all") -> float | None:
         """The k-th raw moment, given the fate."""
 
+    def transform(self, u: complex, fate: Fate = "all") -> complex | None:
+        """Laplace-Stieltjes transform at u (Re u >= 0), given the fate."""
+
     def survival(self, x: npt.ArrayLike, fate: Fate = "all") -> FloatArray | None:
         """P(V > x) at each x, given the fate."""
 

@@ -34,7 +34,7 @@ from analytic.matrix_free import LevelSolution
 from analytic.sojourn import FATES, Fate
 from analytic.window_levels import LevelTables, WindowLevels
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.errors import Fault, InputError, TooLargeError
+from crawltwin.model.errors import ConvergenceError, Fault, InputError, TooLargeError
 
 MAX_STEPS = 100_000
 """Most steps of the uniformised chain that a distribution function may take."""
@@ -112,6 +112,41 @@ class LevelSojournTimes:
         while self._tail(high, fate) > wanted:
             high *= 2
         return float(brentq(lambda x: self._tail(x, fate) - wanted, 0.0, high, xtol=1e-300, rtol=1e-12))
+
+    def transform(self, u: complex, fate: Fate = "all") -> complex | None:
+        """Laplace-Stieltjes transform at u (Re u >= 0), given the fate; lost pages have time 0 among all.
+
+        A page absorbed at step n of the uniformised chain, of rate q, has stayed an Erlang time of n stages, so the
+        transform is the sum of absorption probabilities times (q / (q + u))^n.
+
+        Cost: steps until what is not yet absorbed cannot matter, shared with the distribution function.
+        """
+        weight = self._weight(fate)
+        if weight is None:
+            return None
+        if fate == "all":
+            parts = [self._part(u, "served"), self._part(u, "obsolete")]
+            return sum(parts) + (1.0 - self.probability("all"))
+        return self._part(u, fate) / weight
+
+    def _part(self, u: complex, fate: Fate) -> complex:
+        """E[exp(-u V); fate]."""
+        stage = self._rate / (self._rate + u)
+        total, everything, power = 0.0, self.probability(fate), 1.0 + 0.0j
+        value = 0.0j
+        for step in range(MAX_STEPS):
+            if len(self._absorbed.get(fate, ())) <= step:
+                self._step()
+            term = self._absorbed[fate][step]
+            power *= stage
+            value += term * power
+            total += term
+            if abs(power) * (everything - total) <= 1e-13 * everything:
+                return value
+        raise ConvergenceError(
+            f"the transform at {u} must settle within {MAX_STEPS:,} steps; "
+            f"got {everything - total:.1e} of the pages left"
+        )
 
     def _weight(self, fate: Fate) -> float | None:
         if fate not in FATES:

@@ -31,14 +31,12 @@ def monotone_tables(robots: Sequence[int], capacity: int) -> Tables:
     There are C(capacity + n, n - 1) of them for n numbers of robots.
     """
     numbers = np.sort(np.array(robots, dtype=np.int64))
-    tables = numbers[:, None]
-    for _ in range(capacity):
-        # Prepend a lower level: it runs at least as many robots as the level above it.
-        keep = [tables[tables[:, 0] <= r] for r in numbers]
-        tables = np.vstack(
-            [np.column_stack([np.full(len(part), r), part]) for r, part in zip(numbers, keep, strict=True)]
-        )
-    return sorted_tables(tables)
+    # Level i runs number (n - 1 - how many of the n - 1 thresholds lie below i); stars and bars gives the thresholds.
+    chosen = list(combinations(range(capacity + len(numbers)), len(numbers) - 1))
+    bars = np.array(chosen, dtype=np.int64).reshape(len(chosen), len(numbers) - 1)
+    thresholds = bars - np.arange(len(numbers) - 1) - 1
+    below = (np.arange(capacity + 1)[None, :, None] > thresholds[:, None, :]).sum(axis=2)
+    return sorted_tables(numbers[len(numbers) - 1 - below])
 
 
 def sorted_tables(tables: Tables) -> Tables:

@@ -33,10 +33,13 @@ from analytic.sojourn import Fate
 from analytic.sojourn_levels import LevelSojournTimes
 from analytic.summary import Summary, basic_measures
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.errors import InputError
+from crawltwin.model.errors import Fault, InputError, TooLargeError
 
 CUT = 1e-18
 """Mass of the highest levels that may be left out of the windows."""
+
+FIRST_LEVELS = 24
+"""Levels that are looked at first when the highest ones are to be left out."""
 
 TINY = 1e-12
 """Probabilities below this are judged by their absolute error."""
@@ -133,6 +136,12 @@ class WindowSojournTimes:
         """The k-th raw moment with the estimate of its error."""
         return self._all([law.moment(k, fate) for law in self.laws])
 
+    def transform(self, u: complex, fate: Fate = "all") -> complex | None:
+        """Laplace-Stieltjes transform at u (Re u >= 0), given the fate; real and imaginary part extrapolated."""
+        values = [law.transform(u, fate) for law in self.laws]
+        parts = self._all([None if value is None else np.array([value.real, value.imag]) for value in values])
+        return None if parts is None else complex(*np.asarray(parts.value).tolist())
+
     def survival(self, x: npt.ArrayLike, fate: Fate = "all") -> FloatArray | None:
         """P(V > x) at each x, given the fate."""
         found = self._all([law.survival(x, fate) for law in self.laws])
@@ -186,12 +195,17 @@ def solve_window(
         As for `solve_matrix_free`.
     progress : callable, optional
         Called with a word and the fraction done.
+
+    Raises
+    ------
+    TooLargeError
+        Before anything is solved, when the few windows that an estimate needs do not fit.
     """
     if not 0 < tolerance < 1:
         raise InputError(f"tolerance must be in (0, 1); got {tolerance!r}")
     began = time.perf_counter()
     noise = min(1e-9, 1e-5 * tolerance)
-    cut, full = _cut(chain, noise), chain
+    cut, full = _cut(chain, max_states), chain
     values: list[dict[str, FloatArray]] = []
     laws: list[LevelSojournTimes] = []
     windows: list[int] = []
@@ -258,15 +272,44 @@ def _states(chain: Chain, window: int) -> int:
     return A * sum(int(R**h) * count_states(n - h, R) for n, h in enumerate(sizes))
 
 
-def _cut(chain: Chain, noise: float) -> Chain:
-    """The chain without the levels that hold less than `CUT` together, found with a window of one page."""
-    if chain.top < 12:
-        return chain
-    rough = solve_matrix_free(chain, tolerance=max(noise, 1e-8), window=min(1, chain.top - 1))
-    tails = np.cumsum(rough.summary.level_distribution[::-1])[::-1]
-    last = int((tails > CUT).sum()) - 1
-    if last >= chain.top - 1:
-        return chain
+def _cut(chain: Chain, max_states: int) -> Chain:
+    """The chain without the levels that hold less than `CUT` together.
+
+    They are found with a window of one page on twice as many levels each time, until the aggregated chain of *all*
+    levels puts less than `CUT` above some level that was seen. A second hump far above the first one is thus noticed.
+    """
+    seen = FIRST_LEVELS
+    while seen < chain.top:
+        clipped = _first_levels(chain, seen)
+        _refuse_too_large(clipped, max_states)
+        rough = solve_matrix_free(clipped, tolerance=1e-6, window=1)
+        tails = np.cumsum(_all_levels(chain, clipped, rough).level_distribution[::-1])[::-1]
+        last = int((tails > CUT).sum()) - 1
+        if last < seen:
+            return _first_levels(chain, last)
+        seen *= 2
+    _refuse_too_large(chain, max_states)
+    return chain
+
+
+def _refuse_too_large(chain: Chain, max_states: int) -> None:
+    """An estimate needs a few windows; refuse when they do not fit."""
+    window = min(SHORTEST - 1, max(chain.top - 2, 0))
+    states = _states(chain, window)
+    if states > max_states:
+        raise TooLargeError(
+            [
+                Fault(
+                    "capacity",
+                    f"windows of up to {window} ordered pages must have at most {max_states:,} states; got {states:,} "
+                    f"for {chain.top:,} levels and {chain.obsolescence_phases} obsolescence phases",
+                    "Use fewer phases (two moments often suffice), a smaller capacity, or simulate.",
+                )
+            ]
+        )
+
+
+def _first_levels(chain: Chain, last: int) -> Chain:
     return replace(
         chain, flows=tuple(_clipped(flow, last - level) for level, flow in enumerate(chain.flows[: last + 1]))
     )

@@ -110,7 +110,8 @@ def _in_processes(function: Callable[[Piece], Result], pieces: Sequence[Piece], 
 
     done = 0
     for attempt in range(TRIES):
-        parallel = Parallel(n_jobs=workers, return_as="generator", pre_dispatch="2*n_jobs")
+        # Enough pieces ahead that no worker waits for this process to hand out the next one.
+        parallel = Parallel(n_jobs=workers, return_as="generator", pre_dispatch="16*n_jobs")
         results = parallel(delayed(function)(piece) for piece in pieces[done:])
         try:
             for result in results:

@@ -21,7 +21,7 @@ from fitting import erlang_map, map2, map_em
 from fitting.erlang_map import ErlangMap
 from fitting.erlang_starts import starts
 from fitting.map_em import GeneralMap
-from fitting.ph_em import best_hyper_erlang
+from fitting.ph_em import STRUCTURES, best_hyper_erlang
 from fitting.samples import Samples
 from fitting.segments import Segments
 from fitting.statistics import correlations
@@ -120,7 +120,8 @@ def _poisson(train: Segments) -> _Scored:
 
 
 def _renewal(train: Segments) -> _Scored:
-    fit = best_hyper_erlang(Samples.of(train.gaps))
+    # One exponential branch is the Poisson process, which has its own place among the rivals.
+    fit = best_hyper_erlang(Samples.of(train.gaps), [stages for stages in STRUCTURES if stages != (1,)])
     stages = tuple(int(word) for word in fit.method.split()[1].split("+"))
 
     def fitted(data: Segments) -> tuple[Model, bool]:

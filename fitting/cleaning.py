@@ -3,8 +3,8 @@
 Three rules. *Given*: a limit in seconds. *Quantile*: every gap above a quantile. *Auto*, from the gaps themselves:
 the largest hundredth of the gaps fixes a power-law tail by the median of its log excesses (which a few pauses
 cannot move), and a gap that such a tail would show once in e^5 traces of this length is a pause; and where the
-sorted gaps jump by a factor of 20 or more above their median, everything beyond the jump is one. A lawful heavy
-tail passes, a stopped crawl does not.
+sorted gaps jump by a factor of 20 or more above their median, and few lie beyond the jump, these are pauses. A lawful
+heavy tail passes, a stopped crawl does not.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ Float = npt.NDArray[np.float64]
 MIN_PAGES = 30
 """Pages that a stretch must have to be used, unless it is the only one."""
 JUMP = 20.0
+RARE = 0.02
+"""Largest share of the gaps that may lie beyond a jump for them to be pauses."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,9 @@ def auto_limit(gaps: Float) -> float:
     upper = positive[n // 2 :]
     if upper.size >= 10:
         jumps = upper[1:] / upper[:-1]
-        wide = np.flatnonzero(jumps >= JUMP)
+        # Many gaps beyond a jump are those between batches; a crawl is stopped seldom.
+        beyond = np.arange(jumps.size, 0, -1)
+        wide = np.flatnonzero((jumps >= JUMP) & (beyond <= max(3.0, RARE * n)))
         if wide.size:
             at = int(wide[0])
             limit = min(limit, math.sqrt(float(upper[at]) * float(upper[at + 1])))

@@ -30,6 +30,9 @@ FEW = 5
 """A fate is rare when units see it (or its opposite) less often than this on average."""
 
 
+_ROUNDING = 1e-12
+
+
 @dataclass(frozen=True)
 class Interval:
     """An estimate and its confidence interval.
@@ -109,7 +112,11 @@ def estimate(units: Units, reading: Reading, confidence: float, method: Method =
             continue
         centre = float(values.mean())
         errors[name] = error = float(values.std(ddof=1) / math.sqrt(units.count))
-        measures[name] = student(centre, error, units.count, confidence)
+        if error <= _ROUNDING * abs(centre):
+            # All units say the same: what is left is rounding, which must not look like an interval.
+            measures[name], errors[name] = Interval(point[name], point[name], point[name], confidence), 0.0
+        else:
+            measures[name] = student(centre, error, units.count, confidence)
     if (reading.robots == reading.robots[0]).all():
         robots = float(reading.robots[0])
         measures["mean_active_robots"] = Interval(robots, robots, robots, confidence)
@@ -123,7 +130,7 @@ def estimate(units: Units, reading: Reading, confidence: float, method: Method =
         if pages and min(cases, pages - cases) < FEW * units.count and measures[name] is not None:
             if name == "obsolescence_probability" and not reading.ages:
                 continue
-            rare = effective.get(name, float(total[BATCHES]))
+            rare = max(1.0, effective.get(name, float(total[BATCHES])))
             measures[name] = wilson(point[name], min(rare, pages), confidence)
     for name in (*PROBABILITIES, "starvation_probability"):
         measures[name] = _clipped(measures[name], 1.0)
@@ -193,7 +200,7 @@ def _levels(units: Units, reading: Reading, confidence: float) -> tuple[Interval
     rare = (units.sums[:, LEVELS:] > 0).sum(axis=0) <= n / 2
     if rare.any():
         seen = rare & (errors > 0)
-        size = np.full(p.size, float(total[BATCHES]))
+        size = np.full(p.size, max(1.0, float(total[BATCHES])))
         size[seen] = p[seen] * (1 - p[seen]) / errors[seen] ** 2
         limits = proportion_confint((p * size)[rare], size[rare], alpha=1 - confidence, method="wilson")
         centre[rare], low[rare], high[rare] = p[rare], np.clip(limits[0], 0, p[rare]), np.clip(limits[1], p[rare], 1)

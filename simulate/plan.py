@@ -40,7 +40,7 @@ BINS = 250
 """Bins that a run is cut into; statistics are kept a bin, so memory does not grow with the run's length."""
 BINS_A_GROUP = 10
 """Bins that share one histogram of sojourn times."""
-_MOST_NUMBERS = 8_000_000
+_MOST_NUMBERS = 2_000_000
 
 
 class Trace(NamedTuple):

@@ -28,10 +28,11 @@ import pandas as pd
 from crawltwin.model import SCALAR_MEASURES, InputError, Scenario, checks
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
+from simulate.order import QUANTILES, Order
 from simulate.plan import Length, Start, Trace, bins_for
 from simulate.replications import Job, check_engine
 from simulate.result import SimulationResult
-from simulate.simulation import QUANTILES, Order, fulfil
+from simulate.simulation import fulfil
 from simulate.streams import check_seed
 from simulate.tables import IntArray
 

@@ -18,22 +18,17 @@ import numpy as np
 import pandas as pd
 
 from crawltwin import workers as work
-from crawltwin.model import SCALAR_MEASURES, InputError, Scenario, checks
-from crawltwin.model.errors import Faults
+from crawltwin.model import SCALAR_MEASURES, Scenario
 from crawltwin.store import Store, key_of
 from simulate.collect import Collection
 from simulate.intervals import Estimate, Interval, Method, quantiles
-from simulate.plan import Length, Start, bins_for
-from simulate.replications import Job, Piece, check_engine, run_piece
+from simulate.order import QUANTILES, Order, checked_order
+from simulate.replications import Piece, run_piece
 from simulate.result import Precision, SimulationResult, versions
 from simulate.run_statistics import RunStatistics
-from simulate.streams import BIT_GENERATOR, check_seed
+from simulate.streams import BIT_GENERATOR
 from simulate.units import Reading
 
-REPLICATIONS = 20
-PAGES = 20_000
-BUDGET = 60.0
-QUANTILES = (0.5, 0.9, 0.95, 0.99)
 _WARM_BINS = 5
 _MOST_PAGES = 5_000_000
 _MANY_REPLICATIONS = 100
@@ -56,26 +51,6 @@ class Progress:
     def rate(self) -> float:
         """Events a second."""
         return self.events / self.seconds if self.seconds > 0 else 0.0
-
-
-@dataclass(frozen=True)
-class Order:
-    """A checked request."""
-
-    job: Job
-    replications: int
-    fixed_length: bool
-    confidence: float
-    precision: float | None
-    aims: tuple[str, ...]
-    budget: float
-    warmup: float | None
-    method: Method
-    quantiles: tuple[float, ...]
-    workers: int | None
-    cluster: str | None
-    store: Store | None
-    by_batches: bool = False
 
 
 def simulate(
@@ -151,7 +126,7 @@ def simulate(
     >>> result["loss_probability"].covers(0.018176)
     True
     """
-    order = _check(
+    order = checked_order(
         scenario, pages, time, replications, seed, engine, confidence, precision, measures, budget, warmup, start,
         method, quantiles, records, workers, cluster, store,
     )  # fmt: skip
@@ -161,37 +136,66 @@ def simulate(
 def fulfil(order: Order, progress: Callable[[Progress], None] | None = None) -> SimulationResult:
     """Run what was ordered."""
     began = clock.monotonic()
+    known: _Outcome | None = None
     while True:
-        collection, planned, interrupted = _collection(order), order.replications, False
-        collection.alone = order.by_batches or order.replications == 1
-        status: Precision | None = None
-        while True:
-            try:
-                for run, records in _outcomes(order, range(collection.done, planned)):
-                    collection.add(run, records)
-                    seconds = clock.monotonic() - began
-                    if progress is not None:
-                        progress(_progress(order, collection, planned, seconds))
-                    if order.precision is not None and collection.done >= 2 and seconds > order.budget:
-                        break
-            except KeyboardInterrupt:
-                if collection.done == 0:
-                    raise
-                interrupted = True
-            found = collection.estimate(order.confidence, order.method)
-            seconds = clock.monotonic() - began
-            if order.precision is not None:
-                status = _status(order, collection, found, seconds)
-            over = seconds > order.budget and order.precision is not None
-            if interrupted or over or status is None or status.reached:
-                break
-            planned = _more(order, collection.done, status)
-            if _longer(order, planned, status) is not None:
-                break
-        longer = _longer(order, planned, status) if status is not None else _too_short(order, collection)
-        if longer is None or interrupted or over:
-            return _result(order, collection, found, status, interrupted, seconds)
-        order = longer
+        try:
+            outcome = _rounds(order, began, progress)
+        except KeyboardInterrupt:
+            # Nothing of these runs is done; what shorter ones told before is better than nothing.
+            if known is None:
+                raise
+            return _result(replace(known, interrupted=True))
+        longer = _too_short(outcome) or _longer(outcome)
+        if longer is None or outcome.stopped:
+            return _result(outcome)
+        order, known = longer, outcome
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """Where the rounds of one order ended; `needed` replications would have been next, 0 where none were."""
+
+    order: Order
+    collection: Collection
+    found: Estimate
+    status: Precision | None
+    needed: int
+    interrupted: bool
+    over: bool
+    seconds: float
+
+    @property
+    def stopped(self) -> bool:
+        return self.interrupted or self.over
+
+
+def _rounds(order: Order, began: float, progress: Callable[[Progress], None] | None) -> _Outcome:
+    """Replications until there are enough, or until longer ones seem better."""
+    collection, planned, interrupted = _collection(order), order.replications, False
+    collection.alone = order.by_batches or order.replications == 1
+    while True:
+        try:
+            for run, records in _outcomes(order, range(collection.done, planned)):
+                collection.add(run, records)
+                seconds = clock.monotonic() - began
+                if progress is not None:
+                    progress(_progress(order, collection, planned, seconds))
+                if order.precision is not None and collection.done >= 2 and seconds > order.budget:
+                    break
+        except KeyboardInterrupt:
+            if collection.done == 0:
+                raise
+            interrupted = True
+        found = collection.estimate(order.confidence, order.method)
+        seconds = clock.monotonic() - began
+        status = _status(order, collection, found, seconds) if order.precision is not None else None
+        over = order.precision is not None and seconds > order.budget
+        if interrupted or over or status is None or status.reached:
+            return _Outcome(order, collection, found, status, 0, interrupted, over, seconds)
+        planned = _more(order, collection.done, status)
+        outcome = _Outcome(order, collection, found, status, planned, interrupted, over, seconds)
+        if _longer(outcome) is not None:
+            return outcome
 
 
 def _outcomes(order: Order, replications: Sequence[int]) -> Iterator[tuple[RunStatistics, Any]]:
@@ -245,12 +249,13 @@ def _more(order: Order, done: int, status: Precision) -> int:
     return int(min(max(math.ceil(1.05 * min(needed, 1e12)), done + order.replications // 2), 3 * done))
 
 
-def _longer(order: Order, planned: int, status: Precision | None) -> Order | None:
+def _longer(outcome: _Outcome) -> Order | None:
     """The same order with longer replications, where very many short ones would be needed."""
+    order, status = outcome.order, outcome.status
     length = order.job.length
-    if status is None or status.reached or order.fixed_length or length.pages is None or order.precision is None:
+    if status is None or order.precision is None or order.fixed_length or length.pages is None:
         return None
-    if planned <= order.replications or length.pages >= _MOST_PAGES:
+    if outcome.needed <= order.replications or length.pages >= _MOST_PAGES:
         return None
     needed = order.replications * (status.half_width / order.precision) ** 2
     if needed <= _MANY_REPLICATIONS:
@@ -259,9 +264,10 @@ def _longer(order: Order, planned: int, status: Precision | None) -> Order | Non
     return replace(order, job=replace(order.job, length=replace(length, pages=pages)))
 
 
-def _too_short(order: Order, collection: Collection) -> Order | None:
+def _too_short(outcome: _Outcome) -> Order | None:
     """The same order with runs four times as long, where a quarter of a run was warm-up and no length was given."""
-    length, warm = order.job.length, collection.find_warm_up()
+    order = outcome.order
+    length, warm = order.job.length, outcome.collection.find_warm_up()
     if order.fixed_length or order.warmup is not None or length.pages is None or length.pages >= _MOST_PAGES:
         return None
     if warm.found and warm.bins * 4 <= length.bins:
@@ -279,13 +285,12 @@ def _progress(order: Order, collection: Collection, planned: int, seconds: float
     return Progress(collection.done, planned, pages, collection.events, seconds, left, widths)
 
 
-def _result(
-    order: Order, collection: Collection, found: Estimate, status: Precision | None, interrupted: bool, seconds: float
-) -> SimulationResult:
+def _result(outcome: _Outcome) -> SimulationResult:
+    order, collection, found = outcome.order, outcome.collection, outcome.found
     job, units = order.job, collection.units()
     measures: dict[str, Any] = {name: found.measures[name] for name in SCALAR_MEASURES if name in found.measures}
     measures["level_distribution"] = found.levels
-    diagnostics = collection.diagnostics(found, seconds)
+    diagnostics = collection.diagnostics(found, outcome.seconds)
     shares = dict.fromkeys(sorted({int(r) for r in collection.reading.robots}), 0.0)
     for robots, share in zip(collection.reading.robots, collection.reading.levels(units.sums.sum(axis=0))):
         shares[int(robots)] += float(share)
@@ -303,8 +308,8 @@ def _result(
         versions=versions(),
         scenario=job.scenario.content_hash,
         diagnostics=diagnostics,
-        precision=status,
-        interrupted=interrupted,
+        precision=outcome.status,
+        interrupted=outcome.interrupted,
         warnings=_warnings(order, collection, measures, diagnostics.lag_one),
         records=pd.concat(collection.frames, ignore_index=True) if collection.frames else None,
     )
@@ -326,71 +331,3 @@ def _warnings(order: Order, collection: Collection, measures: dict[str, Any], la
     if collection.conservation or collection.little > 1e-9:
         found.append("the accounts of pages do not close: the engine is wrong, please report this")
     return tuple(found)
-
-
-def _check(
-    scenario: Scenario, pages: Any, time: Any, replications: Any, seed: Any, engine: str, confidence: Any,
-    precision: Any, measures: Sequence[str] | None, budget: Any, warmup: Any, start: Any, method: Any,
-    quantiles: Sequence[float], records: bool, workers: Any, cluster: str | None, store: Store | None,
-) -> Order:  # fmt: skip
-    scenario.policy_in_force  # noqa: B018 - refuses a scenario whose policy is open
-    faults = Faults()
-    with faults.under(""):
-        check_seed(seed)
-    with faults.under(""):
-        check_engine(engine)
-    with faults.under(""):
-        work.check_workers(workers)
-    few = 1 if precision is None else 2
-    count = (
-        REPLICATIONS
-        if replications is None
-        else checks.integer(replications, "replications", faults, at_least=few, at_most=1_000_000)
-    )
-    checks.number(confidence, "confidence", faults, above=0)
-    if isinstance(confidence, float) and confidence >= 1:
-        faults.add("confidence", f"confidence must be below 1; got {confidence!r}", "0.95 is usual.")
-    if precision is not None:
-        checks.number(
-            precision, "precision", faults, above=0,
-            way_out="It is a relative half-width: 0.01 asks for intervals of one percent to each side.",
-        )  # fmt: skip
-    if budget is not None:
-        checks.number(budget, "budget", faults, above=0, way_out="It is in seconds.")
-    if warmup is not None:
-        checks.number(warmup, "warmup", faults, at_least=0)
-    if method not in ("jackknife", "delta"):
-        faults.add("method", f"method must be jackknife or delta; got {method!r}")
-    for p in quantiles:
-        checks.number(p, "quantiles", faults, above=0, at_most=1 - 1e-9)
-    for name in measures or ():
-        if name not in SCALAR_MEASURES:
-            faults.add("measures", f"measures must be names among {', '.join(SCALAR_MEASURES)}; got {name!r}")
-    begin, length = Start(), Length(pages=PAGES)
-    with faults.under(""):
-        begin = Start.checked(start, scenario.top_level)
-    with faults.under(""):
-        default = PAGES if pages is None and time is None else pages
-        length = Length(time=time, pages=default, bins=bins_for(scenario.top_level + 1))
-    if records and store is not None:
-        faults.add("records", "records must be off when a store is used; got both")
-    faults.raise_if_any()
-    assert count is not None
-    return Order(
-        job=Job(scenario, length, check_seed(seed), engine, begin, records),
-        replications=count,
-        fixed_length=pages is not None or time is not None,
-        confidence=float(confidence),
-        precision=precision,
-        aims=tuple(measures) if measures else SCALAR_MEASURES,
-        budget=BUDGET if budget is None else float(budget),
-        warmup=warmup,
-        method=method,
-        quantiles=tuple(quantiles),
-        workers=workers,
-        cluster=cluster,
-        store=store,
-    )
-
-
-__all__ = ["InputError", "Progress", "simulate"]

@@ -36,7 +36,8 @@ class Reading:
     @classmethod
     def of(cls, scenario: Scenario, levels: int) -> Reading:
         """The reading of a scenario with so many levels."""
-        ages = scenario.obsolescence is not None
+        # With room for one page none ever waits, so none becomes obsolete.
+        ages = scenario.obsolescence is not None and levels > 2
         return cls(robots_by_level(scenario, levels - 1), scenario.cost, ages)
 
     def measures(self, sums: FloatArray) -> dict[str, FloatArray]:

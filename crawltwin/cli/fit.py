@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fitting import FitOptions, FitResult, ReadOptions
+    from validate.fit_replay import ReplayCheck
 
 EPILOG = """examples:
   crawltwin fit crawl.log --out scenario.toml
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _modelling(parser)
     _scenario(parser)
     parser.add_argument("--seed", type=int, default=0, help="seed of everything random (default 0)")
+    parser.add_argument("--no-replay", action="store_true", help="do not replay the trace through a buffer")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output, nothing else")
     parser.add_argument("--out", metavar="FILE", help="write the scenario there, TOML or (by its name) JSON")
     parser.add_argument("--report", metavar="DIR", help="write a report with pictures there")
@@ -152,10 +154,12 @@ def run(options: argparse.Namespace) -> int:
     )
     answer = result.to_json()
     answer["scenario"] = scenario.to_mapping()
+    replayed = None if options.no_replay else _replay(options, result)
+    answer["replay"] = None if replayed is None else replayed.to_json()
     assumed = _assumed(options, result)
     answer["warnings"] += assumed
     if options.report:
-        _report(options, result)
+        _report(options, result, replayed)
     if options.out:
         as_json = str(options.out).endswith(".json")
         save(options.out, scenario_file.dumps(scenario, json_text=as_json))
@@ -163,7 +167,16 @@ def run(options: argparse.Namespace) -> int:
         print_json(answer)
     else:
         _show(result, assumed)
+        if replayed is not None:
+            console().print(f"Replayed through a buffer: {replayed.words}.", markup=False)
     return 0
+
+
+def _replay(options: argparse.Namespace, result: FitResult) -> ReplayCheck:
+    from validate.fit_replay import replay_fit
+
+    with console(error=True).status("replaying the trace through a buffer"):
+        return replay_fit(result, capacity=options.capacity, seed=options.seed + 1)
 
 
 def _assumed(options: argparse.Namespace, result: FitResult) -> list[str]:
@@ -179,11 +192,13 @@ def _assumed(options: argparse.Namespace, result: FitResult) -> list[str]:
     return words
 
 
-def _report(options: argparse.Namespace, result: FitResult) -> None:
+def _report(options: argparse.Namespace, result: FitResult, replayed: ReplayCheck | None) -> None:
     from validate.report import write
     from validate.report.fit_report import fit_report
 
-    for path in write(fit_report(result, command=f"crawltwin fit {' '.join(options.log)}"), options.report):
+    for path in write(
+        fit_report(result, command=f"crawltwin fit {' '.join(options.log)}", replayed=replayed), options.report
+    ):
         if path.name == "report.html":
             console(error=True).print(f"wrote {path}", markup=False)
 

@@ -46,6 +46,7 @@ COMMANDS: dict[str, Entry] = {
     "simulate": Entry("crawltwin.cli.simulate", "simulated measures with intervals, event by event"),
     "optimize": Entry("crawltwin.cli.optimize", "the best thresholds for every set of robots"),
     "validate": Entry("crawltwin.cli.validate", "the solved side against the simulated one, a verdict for each number"),
+    "plan": Entry("crawltwin.cli.plan", "from a log to a decision: how many robots at which backlog, and how sure"),
     "sweep": Entry("crawltwin.cli.sweep", "measures and best policies over a grid: what if ...?"),
     "reproduce": Entry("crawltwin.cli.reproduce", "every table and figure of the founding paper, against the print"),
     "fit": Entry("crawltwin.cli.fit", "a raw crawler log to a model, with goodness of fit and a scenario"),

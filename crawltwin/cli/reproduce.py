@@ -112,8 +112,8 @@ def _show(found: Reproduction, differences: list[str] | None) -> None:
     agreed = sum(item.verdict == "reproduced" for item in found.others)
     screen.print(f"Other authors' results: {agreed} of {len(found.others)} reproduced.", style="bold", markup=False)
     if found.simulated:
-        inside = sum(item.inside for item in found.simulated)
-        words = f"Simulated rows: the solved cost lies in {inside} of {len(found.simulated)} intervals."
+        same = sum(item.verdict == "equivalent" for item in found.simulated)
+        words = f"Simulated rows: {same} of {len(found.simulated)} are equivalent to the solved ones."
         screen.print(words, style="bold", markup=False)
     if differences is not None:
         for line in differences:

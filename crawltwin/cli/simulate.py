@@ -169,8 +169,8 @@ def _coverage(scenario: Scenario, options: argparse.Namespace) -> int:
             scenario,
             truth,
             experiments=options.coverage,
-            replications=options.replications or 20,
-            pages=options.pages or 2000,
+            replications=_given(options.replications, 20),
+            pages=_given(options.pages, 2000),
             seed=options.seed,
             confidence=options.confidence,
             workers=options.workers,
@@ -196,9 +196,9 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
             indifference=options.best,
             measure=(options.measure or ["cost"])[0],
             confidence=options.confidence,
-            pages=options.pages or 20_000,
+            pages=_given(options.pages, 20_000),
             seed=options.seed,
-            workers=options.workers or 1,
+            workers=_given(options.workers, 1),
             cluster=options.cluster,
         )
         _answer(options, choice.to_json())
@@ -218,10 +218,10 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
             policies,
             pages=options.pages,
             time=options.time,
-            replications=options.replications or 20,
+            replications=_given(options.replications, 20),
             seed=options.seed,
             confidence=options.confidence,
-            workers=options.workers or 1,
+            workers=_given(options.workers, 1),
             cluster=options.cluster,
             progress=update,
             **replayed,
@@ -301,6 +301,11 @@ def _watching(options: argparse.Namespace) -> Iterator[Callable[[Progress], None
     finally:
         if shown:
             bar.stop()
+
+
+def _given(value: int | None, otherwise: int) -> int:
+    """What was asked for, 0 included: it is refused where it makes no sense."""
+    return otherwise if value is None else value
 
 
 def _whole(text: str) -> int:

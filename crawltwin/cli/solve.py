@@ -86,7 +86,7 @@ def _show(scenario: Scenario, answer: dict[str, Any], levels: bool) -> None:
     screen = console()
     screen.print(scenario.title or "scenario", style="bold", markup=False)
     screen.print("Policy: " + scenario.policy_in_force.in_words(scenario.top_level), markup=False)
-    screen.print(_measures(answer["measures"]))
+    screen.print(_measures(answer["measures"], answer["solver"]["errors"]))
     if levels:
         screen.print(_levels(answer["measures"]["level_distribution"]))
     if "quantiles" in answer:
@@ -109,13 +109,15 @@ def _show(scenario: Scenario, answer: dict[str, Any], levels: bool) -> None:
         screen.print(f"Note: {note}.", style="dim", markup=False)
 
 
-def _measures(measures: dict[str, Any]) -> Table:
-    rows = [
-        (MEASURES[name].words, MEASURES[name].symbol, number(measures[name]), MEASURES[name].unit)
-        for name in SCALAR_MEASURES
-        if name in measures
-    ]
-    return table("", (("measure", "left"), ("symbol", "left"), ("value", "right"), ("unit", "left")), rows)
+def _measures(measures: dict[str, Any], errors: dict[str, Any]) -> Table:
+    names = [name for name in SCALAR_MEASURES if name in measures]
+    rows = [(MEASURES[n].words, MEASURES[n].symbol, number(measures[n]), MEASURES[n].unit) for n in names]
+    columns = (("measure", "left"), ("symbol", "left"), ("value", "right"), ("unit", "left"))
+    if not errors:
+        return table("", columns, rows)
+    # An extrapolated answer has an error for each measure.
+    wider = [(*row, f"{errors[name]:.0e}" if name in errors else "") for row, name in zip(rows, names, strict=True)]
+    return table("", (*columns, ("error estimate", "right")), wider)
 
 
 def _levels(masses: list[float]) -> Table:

@@ -90,6 +90,9 @@ class Faults:
     def __bool__(self) -> bool:
         return bool(self._found)
 
+    def __iter__(self) -> Iterator[Fault]:
+        return iter(self._found)
+
     def add(self, place: str, text: str, way_out: str = "") -> None:
         """Record one fault."""
         self._found.append(Fault(place, text, way_out))

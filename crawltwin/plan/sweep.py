@@ -103,6 +103,7 @@ def sweep(
     scenario: Scenario,
     axes: Sequence[Axis],
     *,
+    method: str = "auto",
     workers: int | None = 1,
     cluster: str | None = None,
     store: Store | None = None,
@@ -116,6 +117,8 @@ def sweep(
         Its policy is kept beside the best one where it fits the capacity and the robots of a point.
     axes : sequence of Axis
         What to vary; the grid is their product.
+    method : str
+        How each point is optimised, see `analytic.optimize`.
     workers, cluster, store
         See `crawltwin.workers.run`.
     progress : callable, optional
@@ -133,8 +136,8 @@ def sweep(
     [[0], [2]]
     """
     points = list(_grid(scenario, axes))
-    pieces = [changed for _, changed in points]
-    keys = [key_of("sweep", crawltwin.__version__, piece.replace(title="")) for piece in pieces]
+    pieces = [(changed, method) for _, changed in points]
+    keys = [key_of("sweep", crawltwin.__version__, method, piece.replace(title="")) for piece, _ in pieces]
     found: list[dict[str, Any]] = []
     for point, result in zip(
         (values for values, _ in points),
@@ -179,15 +182,15 @@ def _with_policy(changed: Scenario, scenario: Scenario) -> Scenario:
         return changed
 
 
-def evaluate(scenario: Scenario) -> dict[str, Any]:
+def evaluate(piece: tuple[Scenario, str]) -> dict[str, Any]:
     """One point. What cannot be solved is said in `error`; the other points go on."""
     try:
-        return _evaluate(scenario)
+        return _evaluate(*piece)
     except (ConvergenceError, InputError) as error:
         return {"best": None, "fixed": {}, "own": None, "measures": {}, "proof": None, "error": str(error)}
 
 
-def _evaluate(scenario: Scenario) -> dict[str, Any]:
+def _evaluate(scenario: Scenario, method: str) -> dict[str, Any]:
     own = None
     if scenario.cost is None:
         if scenario.policy is None and len(scenario.arrivals.robot_numbers) > 1:
@@ -203,7 +206,7 @@ def _evaluate(scenario: Scenario) -> dict[str, Any]:
         solved = solve(scenario)
         measures = {name: solved.measures.get(name) for name in SCALAR_MEASURES if name != "cost"}
         return {"best": None, "fixed": {}, "own": None, "measures": measures, "proof": None, "error": ""}
-    optimum = optimize(scenario)
+    optimum = optimize(scenario, method=method)
     if scenario.policy is not None:
         own = solve(scenario).measures["cost"]
     best = optimum.best

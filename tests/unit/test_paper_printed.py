@@ -69,7 +69,7 @@ def test_data_files_are_whole() -> None:
     assert [len(table(n).rows) for n in range(1, 6)] == [15, 12, 15, 22, 15]
     assert all(len(row) == len(table(n).columns) for n in range(1, 6) for row in table(n).rows)
     assert {item["place"] for item in paper()["numbers"]}
-    assert len(paper()["claims"]) == 15
+    assert len(paper()["claims"]) == 16
     assert robots_of("4 or 3 or 1") == robots_of("1,3,4") == (4, 3, 1)
     assert thresholds_of("--") == ()
     assert thresholds_of("0,2,2") == (0, 2, 2)

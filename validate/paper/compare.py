@@ -65,7 +65,7 @@ def _simulated(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
     """Rows simulated in both; a report without simulation is no contradiction."""
     old, new = ({(item["where"], item["what"]): item for item in held.get("simulated", [])} for held in (earlier, now))
     for name in sorted(old.keys() & new.keys()):
-        if old[name]["inside"] != new[name]["inside"] or not _same(old[name]["value"], new[name]["value"]):
+        if old[name]["verdict"] != new[name]["verdict"] or not _same(old[name]["value"], new[name]["value"]):
             yield f"{', '.join(name)}, simulated: was {old[name]['value']}, is {new[name]['value']}"
 
 

@@ -93,7 +93,7 @@ class Reproduction:
     def sound(self) -> bool:
         """Whether every number is reproduced or explained, here and elsewhere, and no simulation contradicts."""
         known = not self.of("not reproducible") and all(item.verdict == "reproduced" for item in self.others)
-        return known and all(item.inside for item in self.simulated)
+        return known and all(item.verdict != "different" for item in self.simulated)
 
     def of(self, verdict: str) -> tuple[Finding, ...]:
         """The findings with one verdict."""
@@ -109,7 +109,7 @@ class Reproduction:
             "figures": {name: [_plain(curve) for curve in found] for name, found in self.figures.items()},
             "table_5_intervals": [_plain(item) for item in self.intervals],
             "others": [item.to_json() for item in self.others],
-            "simulated": [asdict(item) | {"inside": item.inside} for item in self.simulated],
+            "simulated": [asdict(item) for item in self.simulated],
         }
 
 

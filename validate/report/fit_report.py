@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from fitting import FitResult
+    from validate.fit_replay import ReplayCheck
 
 POINTS = 3000
 """Points that a picture of the whole trace shows at most."""
 _TONE: dict[str, Tone] = {"good": "good", "fair": "warn", "poor": "bad"}
 
 
-def fit_report(result: FitResult, command: str = "") -> Report:
+def fit_report(result: FitResult, command: str = "", replayed: ReplayCheck | None = None) -> Report:
     """All of a fit on one page.
 
     Parameters
@@ -31,6 +32,8 @@ def fit_report(result: FitResult, command: str = "") -> Report:
         From `fitting.fit`.
     command : str
         How to make it again; made from the log's name by default.
+    replayed : ReplayCheck, optional
+        Losses of the replayed trace and of the model.
 
     Notes
     -----
@@ -51,6 +54,7 @@ def fit_report(result: FitResult, command: str = "") -> Report:
             Section("Batches", _batches(result)),
             Section("Models side by side", _models(result)),
             Section("How good the fit is", _goodness(result)),
+            *([Section("Replayed through a buffer", _replayed(replayed))] if replayed is not None else []),
         ],
         provenance=gather([result.scenario()], seeds=[result.seed]),
         command=command or f"crawltwin fit {_name(result)}",
@@ -375,3 +379,31 @@ def _dispersion(result: FitResult) -> Figure:
         "Burstiness over longer and longer times: indices of dispersion for counts and intervals.",
         "Points of the trace and curves of the model over time on logarithmic scales.",
     )
+
+
+def _replayed(check: ReplayCheck) -> list[Block]:
+    rows = [(row.load, row.replayed, row.low, row.high, row.solved, row.poisson, row.verdict) for row in check.rows]
+    names = ("load", "trace", "95% from", "to", "model", "Poisson")
+    loads = [row.load for row in check.rows]
+
+    def paint(axes: Axes) -> None:
+        spread = [[row.replayed - row.low for row in check.rows], [row.high - row.replayed for row in check.rows]]
+        axes.errorbar(
+            loads, [row.replayed for row in check.rows], np.maximum(spread, 0), fmt="o", capsize=4, label="trace"
+        )
+        axes.plot(loads, [row.solved for row in check.rows], label="model")
+        axes.plot(loads, [row.poisson for row in check.rows], label="Poisson stream")
+        style_axes(axes, "load of the indexer", "share of pages lost")
+        axes.set_ylim(bottom=0)
+
+    tone: dict[str, Tone] = {"equivalent": "good", "inconclusive": "warn", "different": "bad"}
+    return [
+        Note(check.words[0].upper() + check.words[1:] + ".", tone[check.verdict]),
+        draw(
+            "replay",
+            paint,
+            f"Losses with {check.capacity} places: the recorded trace, the fitted model, a Poisson stream.",
+            "Points of the trace with intervals, a curve of the model near them and one of a Poisson stream below.",
+        ),
+        Table("Losses of trace and model", [*[Column(name, "number") for name in names], "verdict"], rows),
+    ]

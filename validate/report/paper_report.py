@@ -10,7 +10,8 @@ from validate.paper.finding import Finding
 from validate.paper.measured import from_A
 from validate.paper.others import ORIGINS
 from validate.paper.run import Reproduction
-from validate.paper.source import paper
+from validate.paper.simulated import CONFIDENCE, MARGIN
+from validate.paper.source import paper, table
 from validate.report.blocks import Block, Cell, Column, Note, Points, Report, Section, Source, Table, Text, Tone
 from validate.report.paper_pictures import pictures, rounding_picture
 from validate.report.provenance import gather
@@ -35,8 +36,10 @@ def build(found: Reproduction, command: str, seconds: Mapping[str, float] | None
         Section("What is misprinted, and why we know", _misprints(found)),
         *[Section(name, _table(found, name)) for name in _ABOUT],
         Section("Claims in the text", [_claims(found)]),
-        Section("The figures, redrawn", [Text(_ON_FIGURES), *figures]),
-        *([Section("Simulated as well", [_simulated(found)])] if found.simulated else []),
+        Section(
+            "The figures, redrawn",
+            [Text(_ON_FIGURES), *figures, *_simulated(found, "Figure 3"), *_simulated(found, "Figure 4")],
+        ),
         Section("Beyond the founding paper", _others(found)),
         Section("Every number", [_everything(found.findings)]),
     ]
@@ -81,8 +84,9 @@ def _summary(found: Reproduction) -> list[str]:
         "open, is answered for its example: no other choice of robots by level is cheaper."
     )
     legs = (
-        f"of {len(found.simulated)} main rows simulated as well, the solved cost lies in the interval of "
-        f"{sum(item.inside for item in found.simulated)}"
+        f"of {len(found.simulated)} main rows simulated as well "
+        f"{sum(item.verdict == 'equivalent' for item in found.simulated)} are equivalent to the solved ones within "
+        f"{100 * MARGIN:g}%"
         if found.simulated
         else "no row was simulated in this run (`--simulate` does that)"
     )
@@ -156,6 +160,7 @@ def _table(found: Reproduction, name: str) -> list[Block]:
         blocks.append(Note(f"{len(wrong)} of {len(items)} cells differ. {cells}.", "bad"))
     else:
         blocks.append(Note(f"All {len(items)} cells are reproduced.", "good"))
+    blocks += _simulated(found, name)
     if name == "Table 5":
         blocks += [_rounding_table(found), rounding_picture(found.intervals)]
     return blocks
@@ -167,7 +172,8 @@ def _printed_layout(name: str, items: Sequence[Finding]) -> Table:
     for item in items:
         row, _, column = item.what.rpartition(", ")
         rows[row][column] = item
-    columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
+    order = table(int(name.split()[1])).columns
+    columns = sorted({column for cells in rows.values() for column in cells}, key=order.index)
     heads = [Column("row"), *[Column(column, "number") for column in columns]]
     body = [[Cell(row), *[_cell(cells.get(column)) for column in columns]] for row, cells in rows.items()]
     return Table(f"{name}: ours, and the print in brackets where it differs", heads, body, name=f"{name}-cells")
@@ -184,7 +190,7 @@ def _cell(item: Finding | None) -> Cell:
 
 def _rounding_table(found: Reproduction) -> Table:
     heads = ["robots", "thresholds"]
-    numbers = ["printed", "A as printed", "least by rounding", "largest by rounding", "inputs that meet the table"]
+    numbers = ["printed", "A as printed", "least", "largest", "one point of the box"]
     rows = [
         (
             ",".join(map(str, item.robots)),
@@ -218,28 +224,32 @@ def _claims(found: Reproduction) -> Table:
     return Table("What the text says, put to the test", ["where", "the paper says", "verdict", "our numbers"], rows)
 
 
-def _simulated(found: Reproduction) -> Table:
-    share = found.simulated[0].confidence
+def _simulated(found: Reproduction, where: str) -> list[Block]:
+    """The cross-checked rows of one table or figure, if there are any."""
+    tones: Mapping[str, Tone] = {"equivalent": "good", "different": "bad", "inconclusive": "warn"}
     rows = [
         (
-            item.where,
             item.what,
             item.policy,
             Cell(item.solved, f"{item.solved:.4f}"),
             Cell(item.value, f"{item.value:.4f}"),
             Cell(item.low, f"{item.low:.4f}"),
             Cell(item.high, f"{item.high:.4f}"),
-            Cell("inside" if item.inside else "outside", tone="good" if item.inside else "bad"),
+            Cell(item.verdict, tone=tones[item.verdict]),
+            Cell(item.pages, f"{item.pages:,}"),
         )
         for item in found.simulated
+        if item.where == where
     ]
-    numbers = [Column(name, "number") for name in ("solved", "simulated", "low", "high")]
-    return Table(
-        f"Costs of main rows, simulated; each interval has confidence {100 * share:.2f}%, so that all hold with 95%",
-        ["where", "row", "policy", *numbers, "solved cost lies"],
-        rows,
-        name="simulated-rows",
+    if not rows:
+        return []
+    numbers = [Column(name, "number") for name in ("cost solved", "simulated", "low", "high")]
+    caption = (
+        f"{where}, main rows simulated: the cost with its bounds, and the verdict on the cost and every term of it "
+        f"({100 * MARGIN:g}% margin, {100 * CONFIDENCE:g}% confidence)"
     )
+    heads: list[Column | str] = ["row", "policy", *numbers, "verdict", Column("pages", "number")]
+    return [Table(caption, heads, rows, name=f"{where}-simulated")]
 
 
 def _others(found: Reproduction) -> list[Block]:

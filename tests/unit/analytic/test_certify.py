@@ -203,6 +203,43 @@ def test_a_limit_of_nodes_leaves_an_honest_gap():
     assert "might cost up to" in short.in_words()
 
 
+def two_speeds(switching, speed=1.0):
+    """Two arrival phases that hardly communicate, or one of them very fast."""
+
+    def mode(r):
+        fast, slow = r * speed, 0.3 * r
+        leave = [[-fast - switching, switching], [switching, -slow - switching]]
+        return BMAP([leave, [[fast / 2, 0], [0, slow]], [[fast / 2, 0], [0, 0]]])
+
+    return Scenario(
+        capacity=4,
+        arrivals=ModeMatrices({r: mode(r) for r in (1, 2, 3)}),
+        service=families.hyperexponential([0.5, 0.5], [1.0, 3.0]),
+        obsolescence=families.exponential(5.0),
+        cost=CostWeights(5, 10, 2, 20, 300),
+    )
+
+
+@pytest.mark.parametrize("scenario", [two_speeds(1e-3), two_speeds(1e-6), two_speeds(1e-9), two_speeds(0.1, 1e6)])
+def test_nearly_decomposable_and_stiff_models_have_true_gaps(scenario):
+    """Rounding is taken off the bounds: they never pass the true optimum, however badly the values are known."""
+    costs = cost_of_rates(rates_of_tables(scenario, every_table(scenario)), scenario.cost)
+    certificate = certify(scenario)
+    assert certificate.level_cost == pytest.approx(costs.min(), rel=1e-9)
+    assert certificate.level_bound <= costs.min() * (1 + 1e-13)
+    assert certificate.gap <= 1e-4 * costs.min()
+    assert certificate.threshold_is_best is not False
+
+
+def test_overload_without_obsolescence():
+    """Under some policies the empty system is met once in 1e60: values must be counted from where the chain is."""
+    scenario = examples.load("paper").replace(obsolescence=None, policy=None, capacity=100)
+    scenario = scenario.replace(service=families.exponential(2.0))
+    certificate = certify(scenario)
+    assert certificate.threshold_is_best
+    assert certificate.threshold.robots == (1,)
+
+
 def test_monotone_search_agrees_with_the_free_one_restricted():
     scenario = examples.load("paper").replace(policy=None, capacity=4)
     process = DecisionProcess(scenario)

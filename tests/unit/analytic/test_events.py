@@ -18,7 +18,7 @@ def small(name, admission):
     scenario = examples.load(name)
     known = scenario.arrivals.robot_numbers
     policy = ThresholdPolicy([known[-1], known[0]], [1])
-    return scenario.replace(capacity=4, admission=admission, policy=policy)
+    return scenario.replace(capacity=3, admission=admission, policy=policy)
 
 
 @pytest.mark.parametrize(("name", "admission"), SMALL)

@@ -1,6 +1,7 @@
 """The best thresholds: the paper's tables, every way of finding them, and what the result says of its proof."""
 
 import math
+import sys
 from itertools import product
 
 import numpy as np
@@ -56,7 +57,7 @@ def test_enumeration_compares_every_policy_and_agrees_with_solving_each():
 @pytest.mark.parametrize("name", ["hyperexponential", "scaled"])
 def test_shared_blocks_agree_with_solving_each(name, admission):
     scenario = examples.load(name).replace(policy=None, capacity=3, admission=admission)
-    tables = monotone_tables(scenario.arrivals.robot_numbers, 3)[::5]
+    tables = monotone_tables(scenario.arrivals.robot_numbers, 3)[::9]
     costs = BlockTables(scenario).costs(tables, scenario.cost)
     for table, cost in zip(tables.tolist(), costs, strict=True):
         assert cost == pytest.approx(solve(scenario.replace(policy=LevelPolicy(table))).measures["cost"], rel=1e-11)
@@ -99,6 +100,19 @@ def test_the_result_says_what_was_searched():
     proofs = {len(item.robots): item.proof for item in optimum.policies}
     assert proofs == {1: "enumerated", 2: "enumerated", 3: "searched", 4: "searched"}
     assert optimum.best == optimize(examples.load("hyperexponential")).best
+
+
+def test_chains_too_wide_for_blocks_are_solved_one_by_one(monkeypatch):
+    scenario = examples.load("hyperexponential").replace(policy=None, capacity=3)
+    expected = optimize(scenario)
+    for module in ("analytic.tables", "analytic.optimize"):
+        # By name: the package exports a function of the module's name.
+        monkeypatch.setattr(sys.modules[module], "MAX_WIDTH", 1)
+    found = optimize(scenario)
+    assert found.method == "searched"
+    assert found.best.thresholds == expected.best.thresholds
+    for one, other in zip(expected.policies, found.policies, strict=True):
+        assert other.cost == pytest.approx(one.cost, rel=1e-9)
 
 
 def test_strict_thresholds_use_every_number():

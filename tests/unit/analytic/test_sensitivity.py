@@ -14,7 +14,7 @@ CASES = [(name, admission) for name in examples.EXAMPLES for admission in ("part
 def small(name, admission):
     scenario = examples.load(name)
     known = scenario.arrivals.robot_numbers
-    return scenario.replace(capacity=4, admission=admission, policy=ThresholdPolicy([known[-1], known[0]], [1]))
+    return scenario.replace(capacity=3, admission=admission, policy=ThresholdPolicy([known[-1], known[0]], [1]))
 
 
 def faster(scenario, arrival=1.0, service=1.0, obsolescence=1.0):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+from math import comb
+
 import pytest
 
 from analytic import optimize, solve
-from crawltwin.model import InputError, LevelPolicy, ThresholdPolicy, examples
+from analytic.tables import monotone_tables
+from crawltwin.model import BMAP, InputError, LevelPolicy, ScaledStream, ThresholdPolicy, TooLargeError, examples
 
 TABLE_1 = {
     (1,): ((), 149.91),
@@ -99,3 +103,18 @@ def test_answers_can_be_saved(optimum):
 def test_cost_is_needed():
     with pytest.raises(InputError, match="cost must be given to optimise"):
         optimize(examples.load("paper").replace(cost=None))
+
+
+def test_what_would_not_end_is_refused():
+    with pytest.raises(TooLargeError, match="capacity of 3,000; got 1,000,000,000"):
+        optimize(examples.load("paper").replace(capacity=10**9, policy=None))
+    with pytest.raises(TooLargeError, match="at most 10 numbers of robots is compared; got 20"):
+        optimize(examples.load("paper").replace(policy=None, arrivals=ScaledStream(BMAP.poisson(0.2), 20)))
+
+
+def test_every_table_that_never_rises_is_there_once():
+    for robots, capacity in (([2], 3), ([1, 3], 4), ([1, 2, 4], 3)):
+        found = {tuple(table) for table in monotone_tables(robots, capacity).tolist()}
+        expected = {t for t in product(robots, repeat=capacity + 1) if list(t) == sorted(t, reverse=True)}
+        assert found == expected
+        assert len(found) == comb(capacity + len(robots), len(robots) - 1)

@@ -11,8 +11,22 @@ from analytic.matrix_free import solve_matrix_free
 from analytic.sojourn_levels import LevelSojournTimes
 from analytic.solve import solve
 from analytic.summary import basic_measures
-from analytic.window import relative_error, solve_window
-from crawltwin.model import InputError, PhaseType, Scenario, ThresholdPolicy, erlang, examples, hyperexponential
+from analytic.window import _cut, relative_error, solve_window
+from crawltwin.model import (
+    BMAP,
+    InputError,
+    LevelPolicy,
+    ModeMatrices,
+    PhaseType,
+    Scenario,
+    ThresholdPolicy,
+    TooLargeError,
+    erlang,
+    examples,
+    exponential,
+    hyperexponential,
+)
+from tests.oracle.closed_forms import hyperexponential_queue
 
 HYPER = examples.load("hyperexponential")
 CASES: dict[str, Scenario] = {
@@ -134,6 +148,26 @@ def test_one_clock_phase_has_no_order_to_keep() -> None:
     reference = solve(scenario, "banded")
     for name in ("loss_probability", "mean_pages", "mean_sojourn_served"):
         assert found.measures[name] == pytest.approx(reference.measures[name], rel=1e-7)
+
+
+def test_a_second_hump_high_above_is_not_cut_off() -> None:
+    # One robot and hardly any load up to 26 pages, a flood above: two humps with almost nothing in between.
+    modes = ModeMatrices({1: BMAP.poisson(0.4), 2: BMAP.poisson(30.0)})
+    robots = [1] * 27 + [2] * 14
+    clock = hyperexponential([0.5, 0.5], [0.05, 0.01])
+    scenario = Scenario(40, modes, exponential(1.0), clock, policy=LevelPolicy(robots))
+    rates = [0.4 if level <= 26 else 30.0 for level in range(41)]
+    expected = hyperexponential_queue(rates, 1.0, [0.5, 0.5], [0.05, 0.01])["level_distribution"]
+    assert expected[26] < expected[40]
+    assert _cut(Chain.of(scenario), 10**6).top == 40
+
+
+def test_too_many_phases_are_refused_before_anything_is_solved() -> None:
+    clock = hyperexponential([0.4, 0.2, 0.2, 0.1, 0.1], [5.0, 2.0, 1.0, 0.3, 0.05])
+    with pytest.raises(
+        TooLargeError, match=r"windows of up to 4 ordered pages must have at most 3,000,000 states; got"
+    ):
+        solve_window(Chain.of(HYPER.replace(capacity=200, obsolescence=clock)))
 
 
 def test_wrong_tolerance_is_refused() -> None:

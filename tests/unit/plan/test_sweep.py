@@ -95,7 +95,7 @@ def test_interrupted_sweeps_go_on(tmp_path, monkeypatch):
     def breaks_after_two(piece):
         if len(seen) == 2:
             raise KeyboardInterrupt
-        seen.append(piece.capacity)
+        seen.append(piece[0].capacity)
         return real(piece)
 
     monkeypatch.setattr(plan_sweep, "evaluate", breaks_after_two)
@@ -104,7 +104,7 @@ def test_interrupted_sweeps_go_on(tmp_path, monkeypatch):
     assert seen == [2, 3]
 
     def counted(piece):
-        seen.append(piece.capacity)
+        seen.append(piece[0].capacity)
         return real(piece)
 
     monkeypatch.setattr(plan_sweep, "evaluate", counted)
@@ -133,10 +133,10 @@ def test_a_cluster_gives_the_same_rows():
 def test_a_point_that_fails_says_so_and_the_others_go_on(monkeypatch):
     real = plan_sweep._evaluate
 
-    def fails_at_three(scenario):
+    def fails_at_three(scenario, method):
         if scenario.capacity == 3:
             raise InputError("too hot")
-        return real(scenario)
+        return real(scenario, method)
 
     monkeypatch.setattr(plan_sweep, "_evaluate", fails_at_three)
     found = run_sweep(examples.load("paper"), [Axis("capacity", (2, 3))])

@@ -143,6 +143,27 @@ def test_interruption_before_anything_is_known_is_passed_on(monkeypatch: pytest.
         simulate(PAPER, pages=1000, workers=1)
 
 
+def test_interruption_of_longer_runs_falls_back_on_the_short_ones():
+    """A fine precision makes the runs longer; stopped before one of those is done, the first round still tells."""
+    from simulate import order, simulation
+
+    honest, count = simulation.run_piece, 0
+
+    def interrupted(piece):
+        nonlocal count
+        count += 1
+        if piece.job.length.pages > order.PAGES:
+            raise KeyboardInterrupt
+        return honest(piece)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation, "run_piece", interrupted)
+        result = simulate(PAPER, precision=0.001, workers=1)
+    assert count == 21
+    assert (result.interrupted, result.diagnostics.count) == (True, 20)
+    assert not result.precision.reached
+
+
 def test_progress_tells_rate_time_left_and_half_widths():
     seen: list[Progress] = []
     simulate(PAPER, precision=0.02, workers=1, progress=seen.append)
@@ -247,7 +268,40 @@ def test_an_open_policy_is_refused():
 
 
 def test_many_levels_use_fewer_bins():
-    scenario = examples.load("mm1k").replace(capacity=100_000)
+    scenario = examples.load("mm1k").replace(capacity=50_000)
     result = simulate(scenario, pages=2000, replications=2, workers=1)
-    assert len(result["level_distribution"]) == 100_001
+    assert len(result["level_distribution"]) == 50_001
     assert np.isfinite(result["mean_pages"].value)
+
+
+@pytest.mark.parametrize(
+    "options", [{"time": 0.01}, {"time": 0.01, "replications": 1}, {"pages": 250, "replications": 2}]
+)
+def test_runs_too_short_to_know_anything_say_so(options: dict):
+    result = simulate(PAPER, workers=1, **options)
+    for name in ("loss_probability", "cost"):
+        assert result[name] is None or result[name].low <= result[name].value <= result[name].high
+    if "time" in options:
+        assert any("unknown" in warning for warning in result.warnings)
+    json.dumps(result.to_json())
+
+
+def test_where_no_page_waits_none_becomes_obsolete():
+    result = simulate(
+        PAPER.replace(capacity=1, policy=None, arrivals=examples.load("mm1k").arrivals), pages=1000, workers=1
+    )
+    assert result["mean_sojourn_obsolete"] is None
+    assert result["obsolescence_probability"].high == 0
+    assert result.warnings == ()
+
+
+def test_the_unit_of_time_does_not_matter():
+    """All rates times a power of two: the same path on another clock, bit for bit."""
+    slow = PAPER.replace(
+        arrivals=ModeMatrices({r: mode.scaled(2.0**-40) for r, mode in PAPER.arrivals.modes.items()}),
+        service=PAPER.service.scaled(2.0**-40),
+        obsolescence=PAPER.obsolescence.scaled(2.0**-40),
+    )
+    fast, same = simulate(PAPER, pages=1000, workers=1), simulate(slow, pages=1000, workers=1)
+    assert fast["loss_probability"] == same["loss_probability"]
+    assert same["mean_sojourn"].value == fast["mean_sojourn"].value * 2.0**40

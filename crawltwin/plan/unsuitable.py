@@ -1,0 +1,103 @@
+"""A log that allows no model: what can be concluded nevertheless, what cannot, and what to log instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from crawltwin.plan.settings import PlanSettings
+from fitting import RawLog
+
+STEADY = 0.1
+"""Squared coefficient of variation of the gaps below which a fixed delay is at work."""
+SAFE_LOAD = 0.8
+
+
+@dataclass(frozen=True)
+class Unsuitable:
+    """No recommendation, and why.
+
+    Parameters
+    ----------
+    log : RawLog
+    reason : str
+        What stopped the fit, in its own words.
+    facts : tuple of (name, value)
+        Plain numbers of the log.
+    can, cannot, instead : tuple of str
+        What can be concluded, what cannot, and what would help.
+    """
+
+    log: RawLog = field(repr=False)
+    settings: PlanSettings
+    reason: str
+    facts: tuple[tuple[str, str], ...]
+    can: tuple[str, ...]
+    cannot: tuple[str, ...]
+    instead: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `crawltwin plan --json` prints it."""
+        return {
+            "suitable": False,
+            "reason": self.reason,
+            "facts": dict(self.facts),
+            "can_be_concluded": list(self.can),
+            "cannot_be_concluded": list(self.cannot),
+            "would_help": list(self.instead),
+        }
+
+
+def diagnose(log: RawLog, settings: PlanSettings, reason: str) -> Unsuitable:
+    """Look at a log that could not be fitted."""
+    seconds = log.seconds
+    pages = len(log)
+    span = float(seconds[-1]) if pages else 0.0
+    facts = [
+        ("rows", f"{log.rows:,}"),
+        ("delivered pages", f"{pages:,}"),
+        ("time from first to last page", f"{span:,.3f} s"),
+        ("step of the clock", f"{log.resolution:g} s"),
+    ]
+    can, instead = [f"{pages:,} pages were delivered in {span:,.1f} s."], []
+    cannot = ["Which policy is best: that needs a model of when pages come."]
+    gaps = np.diff(seconds)
+    moments = np.unique(seconds).size
+    if pages > 1 and moments < 30:
+        can.append(
+            f"They carry {moments} different times only: the clock of {log.resolution:g} s cannot tell when within "
+            "them "
+            "pages came."
+        )
+        cannot.append("Whether pages came one by one or in batches, and how the rate changed.")
+        instead.append("Log times in milliseconds, or a longer stretch: at least 31 different times are needed.")
+    elif pages > 1 and gaps.mean() > 0 and gaps.var() < STEADY * gaps.mean() ** 2:
+        _steady(gaps, settings, can, cannot, instead)
+    else:
+        instead.append("A longer log, or one of the delivered pages alone.")
+    return Unsuitable(log, settings, reason, tuple(facts), tuple(can), tuple(cannot), tuple(instead))
+
+
+def _steady(gaps: Any, settings: PlanSettings, can: list[str], cannot: list[str], instead: list[str]) -> None:
+    """A fixed politeness delay: arrivals are a clock, so only the mean rate says something."""
+    delay = float(gaps.mean())
+    can.append(
+        f"Pages come every {delay:.4g} s, almost without variation: a politeness delay sets the pace, not chance. "
+        "Such a stream needs no thresholds as long as the indexer keeps up."
+    )
+    if settings.service_mean is not None:
+        load = settings.service_mean / delay
+        can.append(
+            f"With a mean indexing time of {settings.service_mean:g} s the indexer is busy {load:.0%} of the time. "
+            + ("It keeps up." if load < 1 else "It cannot keep up: the buffer fills and pages are lost.")
+            + " The smallest delay that leaves it idle a fifth of the time is "
+            f"{settings.service_mean / SAFE_LOAD:.4g} s."
+        )
+    else:
+        can.append(
+            "The smallest safe delay is the mean indexing time over 0.8; give --service-mean to have it computed."
+        )
+    cannot.append("How the crawler would behave without the delay: the log shows the delay and nothing behind it.")
+    instead.append("A log of a crawl without a fixed delay, or of many hosts crawled side by side.")

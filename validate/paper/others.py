@@ -157,7 +157,7 @@ def _any_patience() -> Iterator[Finding]:
             ("starvation", empty, ours.measures["starvation_probability"]),
             ("share served", (1 - empty) / load, ours.measures["success_probability"]),
         ):
-            label = f"{what} with {name} (K = {capacity}, last level {slack:.0e})"
+            label = f"{what} with {name}, K = {capacity}"
             yield _formula("Baccelli and Hébuterne", label, theirs, mine, max(AGREE, 20 * slack))
 
 

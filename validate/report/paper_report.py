@@ -11,7 +11,7 @@ from validate.paper.measured import from_A
 from validate.paper.others import ORIGINS
 from validate.paper.run import Reproduction
 from validate.paper.simulated import CONFIDENCE, MARGIN
-from validate.paper.source import paper
+from validate.paper.source import paper, table
 from validate.report.blocks import Block, Cell, Column, Note, Points, Report, Section, Source, Table, Text, Tone
 from validate.report.paper_pictures import pictures, rounding_picture
 from validate.report.provenance import gather
@@ -172,7 +172,8 @@ def _printed_layout(name: str, items: Sequence[Finding]) -> Table:
     for item in items:
         row, _, column = item.what.rpartition(", ")
         rows[row][column] = item
-    columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
+    order = table(int(name.split()[1])).columns
+    columns = sorted({column for cells in rows.values() for column in cells}, key=order.index)
     heads = [Column("row"), *[Column(column, "number") for column in columns]]
     body = [[Cell(row), *[_cell(cells.get(column)) for column in columns]] for row, cells in rows.items()]
     return Table(f"{name}: ours, and the print in brackets where it differs", heads, body, name=f"{name}-cells")
@@ -189,7 +190,7 @@ def _cell(item: Finding | None) -> Cell:
 
 def _rounding_table(found: Reproduction) -> Table:
     heads = ["robots", "thresholds"]
-    numbers = ["printed", "A as printed", "least by rounding", "largest by rounding", "inputs that meet the table"]
+    numbers = ["printed", "A as printed", "least", "largest", "one point of the box"]
     rows = [
         (
             ",".join(map(str, item.robots)),

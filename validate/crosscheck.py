@@ -189,7 +189,7 @@ def crosscheck(
     Examples
     --------
     >>> from crawltwin.model import examples
-    >>> crosscheck(examples.load("mm1k"), ValidationPlan(margin=0.02)).verdict
+    >>> crosscheck(examples.load("mm1k"), ValidationPlan(margin=0.1), approach=False).verdict
     'equivalent'
     """
     plan = plan or ValidationPlan()

@@ -283,7 +283,7 @@ def _show_calibration(result: Calibration) -> None:
                 number(one.p_binomial, 2),
             )
         )
-    headings = ("scores of", "scenarios", "mean", "deviation", "p Anderson-Darling", "beyond 95%", "p binomial")
+    headings = ("scores of", "number", "mean", "sd", "p (A²)", "beyond 95%", "p (binomial)")
     columns = [(heading, "right" if index else "left") for index, heading in enumerate(headings)]
     word = "calibrated" if result.sound else "NOT calibrated"
     screen.print(table(f"{result.count} random scenarios of seed {result.seed}: {word}", columns, rows))

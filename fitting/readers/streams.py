@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from crawltwin.model.errors import Fault, InputError
 
@@ -66,8 +66,8 @@ class _Counted(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: object) -> int:
-        view = memoryview(buffer)  # type: ignore[arg-type]  # the buffer protocol has no type before Python 3.12
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
         data = self._head[: len(view)] or self._inner.read(len(view)) or b""
         self._head = self._head[len(data) :]
         view[: len(data)] = data

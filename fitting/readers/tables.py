@@ -14,7 +14,7 @@ from crawltwin.model.errors import Fault, InputError
 from fitting.readers import stamps
 from fitting.readers.base import ReadOptions
 from fitting.readers.blocks import blocks
-from fitting.readers.columns import Columns, note_broken
+from fitting.readers.columns import Columns
 from fitting.readers.named import Chosen, choose, to_columns
 from fitting.readers.streams import Source
 
@@ -22,10 +22,10 @@ _SEPARATORS = (b",", b"\t", b";", b"|")
 
 
 def _separator(lines: Sequence[bytes]) -> bytes | None:
-    """The separator that cuts every line into the same number (more than one) of fields, quotes aside."""
+    """The separator that cuts most lines into as many fields (more than one) as the header, quotes aside."""
     for candidate in _SEPARATORS:
-        counts = {re.sub(rb'"[^"\n]*"', b"", line).count(candidate) for line in lines[:50]}
-        if len(counts) == 1 and counts.pop() > 0:
+        counts = [re.sub(rb'"[^"\n]*"', b"", line).count(candidate) for line in lines[:50]]
+        if counts and counts[0] > 0 and counts.count(counts[0]) >= 0.6 * len(counts):
             return candidate
     return None
 
@@ -67,11 +67,6 @@ class Csv:
 
 def _parse_csv(text: bytes, header: str, separator: bytes, chosen: Chosen, options: ReadOptions) -> Columns:
     used = {chosen.time, chosen.size, chosen.page, chosen.status, chosen.content, chosen.cached} - {None}
-    wrong: list[bytes] = []
-
-    def refuse(fields: list[str]) -> None:
-        wrong.append(separator.decode().join(fields).encode())
-
     stream = io.StringIO(
         header + "\n" + text.decode("utf-8", errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
     )
@@ -104,7 +99,7 @@ def _parse_csv(text: bytes, header: str, separator: bytes, chosen: Chosen, optio
     lines = text.count(b"\n") - text.count(b"\n\n")
     if lines > len(table):
         columns.broken += lines - len(table)
-    return note_broken(columns, wrong)
+    return columns
 
 
 class Parquet:

@@ -7,6 +7,7 @@ found to be unchanged. The size is that of the body, HTTP headers not counted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -54,9 +55,9 @@ class Warc:
         yield _columns(rows, others, broken)
 
 
-def _row(record: object, kind: str) -> tuple[bytes, float, bytes, bytes, int]:
-    headers = record.rec_headers  # type: ignore[attr-defined]  # warcio has no types
-    http = record.http_headers  # type: ignore[attr-defined]
+def _row(record: Any, kind: str) -> tuple[bytes, float, bytes, bytes, int]:
+    headers = record.rec_headers
+    http = record.http_headers
     address = (headers.get_header("WARC-Target-URI") or "").strip("<>").encode("utf-8", errors="replace")
     digest = (headers.get_header("WARC-Payload-Digest") or "").encode("utf-8", errors="replace")
     length = headers.get_header("Content-Length") or ""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from crawltwin.model import BMAP, Scenario, ThinnedStream, ThresholdPolicy, examples, exponential
+from fitting import FitOptions, fit
 from simulate import RecordedTrace
 from validate.plan import ValidationPlan
 from validate.replay import replay_check
@@ -58,3 +59,19 @@ def test_arrivals_of_another_kind_are_noted(trace):
     scenario = examples.load("scaled")
     found = replay_check(scenario, trace, ValidationPlan(margin=0.5), recorded_robots=4)
     assert any("the model's arrivals are scaled" in note for note in found.notes)
+
+
+@pytest.mark.slow
+def test_from_a_log_to_a_model_that_tells_what_the_log_tells(tmp_path):
+    # Single pages from a process with slowly decaying correlations, as a log of timestamps; fitted; replayed.
+    process = BMAP([[[-0.55, 0.02], [0.05, -3.0]], [[0.5, 0.03], [0.15, 2.8]]])
+    times = process.sample(np.random.default_rng(9), 40_000).times
+    log = tmp_path / "log.txt"
+    log.write_text("".join(f"{1_700_000_000 + time:.6f}\n" for time in times))
+    options = FitOptions(batch_gap=0.0, pause=1e6, repetitions=10, refits=2, methods=("poisson", "map2", "map"))
+    fitted = fit(log, options=options).scenario(capacity=8, service_mean=0.6, obsolescence_mean=4.0)
+    found = replay_check(fitted, RecordedTrace(times), ValidationPlan(margin=0.15, confidence=0.95), recorded_robots=1)
+    words = {one.comparison.measure: one.word for one in found.verdicts if not one.comparison.part}
+    assert words["arrival_rate"] == "equivalent"
+    assert "different" not in words.values()
+    assert words["loss_probability"] == "equivalent"

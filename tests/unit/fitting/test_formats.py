@@ -271,3 +271,19 @@ def test_wide_json_is_read_by_its_names(written):
     log = read_log(written("\n".join([*rows, '{"broken": '])), max_broken=0.5)
     assert len(log) == 5
     assert log.broken == 1
+
+
+def test_standard_input_is_a_log(monkeypatch):
+    import io
+    import sys
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(SCRAPY.encode()))))
+    log = read_log("-")
+    assert log.format == "scrapy"
+    assert log.files == ("- (gzip)",)
+
+
+def test_a_row_with_fields_too_many_keeps_its_time_and_size(written):
+    log = read_log(written("time,size\n1460000000,1\n1460000001,2,3,4\n1460000002,5\n"))
+    assert log.format == "csv"
+    assert log.size.tolist() == [1, 2, 5]

@@ -29,12 +29,12 @@ help:  ## this list
 
 setup: $(READY)  ## make .venv with everything in it (done by the others when needed)
 
-report: $(READY)  ## solve and optimise the paper's first example, reproduce the paper (files go to report/)
+report: $(READY)  ## from a log of 65,000 deliveries to a policy, and the paper checked (pages in report/)
 	@mkdir -p report
-	$(BIN)/crawltwin example paper --out report/paper.toml
-	$(BIN)/crawltwin solve report/paper.toml
-	$(BIN)/crawltwin optimize report/paper.toml
+	$(BIN)/crawltwin example trace --out report/demo.crawl.log
+	$(BIN)/crawltwin plan report/demo.crawl.log --config docs/demo-plan.toml --report report/plan
 	$(BIN)/crawltwin reproduce --report report/paper
+	@echo "report/plan/report.html, report/plan/explore.html, report/paper/report.html"
 
 test: lint  ## linters, types, import arrows, and every test that is not slow
 	$(PYTEST) -m "not slow"

@@ -25,7 +25,7 @@ from benchmarks.rows import Row
 ROOT = Path(__file__).resolve().parent.parent
 STAGES, MEANS, STAY = 5, np.array([50.0, 100.0, 220.0, 560.0]), 0.963
 LINES = 200_000
-BELLCORE_PART = 100_000
+BELLCORE_PART = 20_000
 BELLCORE = ROOT.parent / "shared" / "logs" / "BCAUG89.zip"
 
 

@@ -313,7 +313,8 @@ def _notes(
         notes.append("the chain is too large for its settling time: a twentieth of each run was left out as warm-up")
     odd = surprising(evidence.length, ratios, plan.replications - 1, PILOT_REPLICATIONS - 1)
     if odd:
-        worst = max(odd, key=lambda name: abs(math.log(ratios[name])))
+        # What never happened in the pilot, or in the run, has a variance of zero there: nothing is further off.
+        worst = max(odd, key=lambda name: abs(math.log(ratios[name])) if ratios[name] > 0 else math.inf)
         notes.append(
             f"the variance of {worst} was {ratios[worst]:.2g} times the planned one, more than chance would do"
         )

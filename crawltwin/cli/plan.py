@@ -202,6 +202,8 @@ def _show(found: Plan) -> None:
     rows2 = [(one.name, one.value, one.source, one.words) for one in found.inputs]
     columns = (("input", "left"), ("value", "left"), ("origin", "left"), ("", "left"))
     screen.print(table("what this rests on", columns, rows2))
+    for words in found.remarks:
+        screen.print(words, style="bold", markup=False)
     for words in found.missing:
         screen.print(f"Left out: {words}", style="bold", markup=False)
     for words in found.fit.warnings:

@@ -22,7 +22,7 @@ from crawltwin.plan.replayed import Replayed, replayed
 from crawltwin.plan.settings import Input, PlanSettings
 from crawltwin.plan.sweep import Sweep, short_policy
 from crawltwin.plan.uncertainty import Uncertainty, uncertainty
-from crawltwin.plan.unsuitable import Unsuitable, diagnose
+from crawltwin.plan.unsuitable import Unsuitable, diagnose, remarks_on
 from crawltwin.plan.what_if import what_if
 from fitting import FitOptions, FitResult, RawLog, fit, read_log
 from validate import CrossCheck, ValidationPlan, crosscheck
@@ -94,6 +94,8 @@ class Plan:
     doubt : Uncertainty or None
     backlog : Backlog or None
     sweeps : tuple of Sweep
+    remarks : tuple of str
+        What in the log limits the plan: long pauses, few gaps, a fixed delay.
     missing : tuple of str
         Steps that were left out, and why.
     seconds : mapping
@@ -112,6 +114,7 @@ class Plan:
     doubt: Uncertainty | None = field(repr=False)
     backlog: Backlog | None = field(repr=False)
     sweeps: tuple[Sweep, ...] = field(repr=False)
+    remarks: tuple[str, ...]
     missing: tuple[str, ...]
     seconds: dict[str, float] = field(compare=False, repr=False)
 
@@ -156,6 +159,7 @@ class Plan:
             "what_if": [found.to_json() for found in self.sweeps],
             "fit": {"chosen": self.fit.chosen.name, "verdict": self.fit.goodness.verdict,
                     "warnings": list(self.fit.warnings)},
+            "remarks": list(self.remarks),
             "missing": list(self.missing),
             "scenario": self.scenario.to_mapping(),
             "seconds": dict(self.seconds),
@@ -234,6 +238,7 @@ class _Road:
             doubt=self._doubt(fitted, optimum, bytes_rate),
             backlog=self._try("backlog and completion", lambda: backlog_of(chosen, solution, settings)),
             sweeps=self._sweeps(optimum),
+            remarks=remarks_on(fitted, settings),
             missing=tuple(self.missing),
             seconds=self.seconds,
         )

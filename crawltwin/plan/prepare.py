@@ -131,7 +131,10 @@ def _service(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> Inpu
 def _stale(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> Input:
     law = scenario.obsolescence
     if law is None:
-        words = "the log shows no page that was fetched twice and had changed. Give --obsolescence-mean"
+        words = (
+            f"the log has {fit.visits[0]} pages fetched again, {fit.visits[1]} of them changed: too few to tell. "
+            "Give --obsolescence-mean"
+        )
         return Input("time until stale", "never", "default", words)
     value = f"mean {law.mean:.4g} s"
     if settings.obsolescence_mean is not None:

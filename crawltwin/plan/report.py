@@ -65,7 +65,7 @@ def _summary(found: Plan) -> list[str]:
     if found.doubt is not None:
         words += found.doubt.in_words(found.policy)
     words.append(_trust(found))
-    return words
+    return [*words, *found.remarks]
 
 
 def _trust(found: Plan) -> str:
@@ -83,7 +83,10 @@ def _trust(found: Plan) -> str:
     if found.check is not None:
         checked.append(f"solved and simulated are {found.check.verdict}")
     if found.replay is not None:
-        checked.append("losses and stale pages of the replayed log lie where the model predicts them")
+        checked.append("deliveries, losses and stale pages of the replayed log lie where the model predicts them")
+        astray = [MEASURES[one.measure].words for one in found.replay.predictions if not one.inside]
+        if astray:
+            checked.append(f"not so: {', '.join(astray)}; take these with caution")
     return f"Checked: {'; '.join(checked)}." if checked else "Nothing could be checked independently."
 
 
@@ -288,7 +291,8 @@ def _checks(found: Plan) -> list[Block]:
         if not replay.trusted:
             blocks.append(
                 Note(
-                    "Losses or stale pages of the real log are not where the model puts them: do not rely on its "
+                    "Deliveries, losses or stale pages of the real log are not where the model puts them: do not "
+                    "rely on its "
                     "figures. "
                     "Likely reasons: " + "; ".join([*found.fit.goodness.words, *found.fit.stationarity.words]),
                     "bad",
@@ -337,7 +341,7 @@ def _backlog(found: Plan) -> list[Block]:
     blocks += [
         Table(
             f"Time to finish a list of {done.urls:,} URLs",
-            ["", Column("time", "number")],
+            ["what", Column("answer", "number")],
             [
                 ("mean", Cell(done.mean, _time(done.mean))),
                 *((f"finished with probability {p:.0%} by", Cell(time, _time(time))) for p, time, _ in shown),

@@ -37,6 +37,8 @@ def cost_curves(
     changes = [0, *(k for k in range(1, len(policies)) if policies[k] != policies[k - 1])]
 
     def paint(axes: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         for curve, costs in curves.items():
             first = curve == next(iter(curves))
             axes.plot(x, costs, label=curve, linewidth=2.2 if first else 1.2, markersize=4 if x.size < 30 else 0)
@@ -53,7 +55,9 @@ def cost_curves(
                 axes.text(
                     _between(x[k], x[end - 1]), low - 0.07 * (high - low), policies[k], ha="center", color=INK, size=9
                 )
-        axes.legend()
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        if (x == np.round(x)).all():
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
     words = "; ".join(f"from {x[k]:g} on {policies[k]}" for k in changes)
     return draw(

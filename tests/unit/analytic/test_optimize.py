@@ -191,3 +191,13 @@ def test_overload_without_obsolescence_is_bounded_too():
     enumerated, bounded = (optimize(scenario, method=m) for m in ("enumerate", "bound"))
     assert bounded.best.cost == pytest.approx(enumerated.best.cost, rel=1e-9)
     assert bounded.method == "bounded"
+
+
+@pytest.mark.parametrize("admission", ["partial", "all-or-nothing", "overflow"])
+def test_level_distributions_are_those_of_solve(admission):
+    scenario = examples.load("measured").replace(capacity=6, policy=None, admission=admission)
+    tables = np.array([[4, 4, 2, 1, 1, 1, 1], [3] * 7, [1, 4, 1, 4, 1, 4, 1]])
+    found = PolicyTables(scenario).level_distributions(tables)
+    for table, masses in zip(tables.tolist(), found, strict=True):
+        solved = solve(scenario.replace(policy=LevelPolicy(table)), method="direct")
+        np.testing.assert_allclose(masses, solved.measures["level_distribution"], rtol=1e-9, atol=1e-15)

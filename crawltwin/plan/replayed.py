@@ -74,8 +74,8 @@ class Replayed:
 
     @property
     def trusted(self) -> bool:
-        """Whether losses and stale pages are where the model says."""
-        return all(one.inside for one in self.predictions if one.measure in COMPARED[1:3])
+        """Whether deliveries, losses and stale pages are where the model says."""
+        return all(one.inside for one in self.predictions if one.measure in COMPARED[:3])
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries and numbers."""

@@ -83,7 +83,7 @@ def _trust(found: Plan) -> str:
     if found.check is not None:
         checked.append(f"solved and simulated are {found.check.verdict}")
     if found.replay is not None:
-        checked.append("losses and stale pages of the replayed log lie where the model predicts them")
+        checked.append("deliveries, losses and stale pages of the replayed log lie where the model predicts them")
         astray = [MEASURES[one.measure].words for one in found.replay.predictions if not one.inside]
         if astray:
             checked.append(f"not so: {', '.join(astray)}; take these with caution")
@@ -291,7 +291,8 @@ def _checks(found: Plan) -> list[Block]:
         if not replay.trusted:
             blocks.append(
                 Note(
-                    "Losses or stale pages of the real log are not where the model puts them: do not rely on its "
+                    "Deliveries, losses or stale pages of the real log are not where the model puts them: do not "
+                    "rely on its "
                     "figures. "
                     "Likely reasons: " + "; ".join([*found.fit.goodness.words, *found.fit.stationarity.words]),
                     "bad",

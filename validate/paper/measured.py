@@ -221,6 +221,7 @@ def _matrices(found: Box) -> Finding:
     first, second = row_sums()
     sides = [np.abs(costs(inputs) / printed_costs() - 1).max() for inputs in (from_A(), from_D0())]
     (a, b), (c, d) = found.witness.A
+    given, gaps = paper()["measured"], found.witness.scenario().arrivals.mode(1)
     worst = np.abs(np.array(found.witness_costs) - printed_costs()).max()
     return Finding(
         "section 7, measured data",
@@ -235,7 +236,12 @@ def _matrices(found: Box) -> Finding:
         "(D_0 kept). "
         f"But inputs exist that round to every printed one, have row sums zero and meet all costs of Table 5 within "
         f"{worst:.4f}: those given here, with service weight {found.witness.weight:.5f} and service rates "
-        f"{found.witness.rates[0]:.6f} and {found.witness.rates[1]:.5f}.",
+        f"{found.witness.rates[0]:.6f} and {found.witness.rates[1]:.5f}. This is weak evidence: {len(FREE)} "
+        "numbers were "
+        f"fitted to {len(found.low)} costs, some lie at the edge of their rounding, and the mean gap "
+        f"{1 / gaps.batch_rate:.2f} "
+        f"and variance {gaps.interval_variance:.0f} they give are not the printed {given['gap_mean']} and "
+        f"{given['gap_variance']}.",
     )
 
 

@@ -297,5 +297,9 @@ def _unconfirmed(found: Reproduction) -> list[str]:
             "fitted MAP of "
             "order two cannot have them; that a factor of ten was lost is the simplest explanation, not a certainty."
         ),
-        "The unrounded inputs of Table 5: the ones given here are one possibility among many that round to the print.",
+        (
+            "The unrounded inputs of Table 5: seven numbers were fitted to ten costs, so that they meet the "
+            "table shows "
+            "that it can be met, not that these were the inputs; they miss the printed mean and variance of the gaps."
+        ),
     ]

@@ -12,6 +12,8 @@ from crawltwin.cli.main import main
 from crawltwin.model import CostWeights, ScaledStream, Scenario, ThinnedStream, ThresholdPolicy
 from crawltwin.plan import demo_trace
 from crawltwin.plan.decide import Plan, plan
+from crawltwin.plan.prepare import default_cost, processing_rate_of
+from crawltwin.plan.replayed import replayed
 from crawltwin.plan.report import plan_report
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.unsuitable import Unsuitable
@@ -93,6 +95,17 @@ def test_pauses_are_named(found):
     assert any("stood still for 172," in sentence and "1 pause" in sentence for sentence in found.remarks)
 
 
+def test_a_model_that_is_wrong_is_found_out_by_the_replay(found):
+    # Planted fault: a model in which pages come at half the pace of the log.
+    wrong = found.scenario.replace(
+        arrivals=ThinnedStream(found.scenario.arrivals.stream.scaled(0.5), found.scenario.arrivals.keep)
+    )
+    rate = processing_rate_of(found.fit, found.scenario.service)
+    shown = replayed(found.fit, wrong, found.optimum.best.policy, 4, rate, seed=1)
+    assert not next(one for one in shown.predictions if one.measure == "arrival_rate").inside
+    assert not shown.trusted
+
+
 def test_the_report_is_whole(found):
     files = render(plan_report(found, "crawltwin plan demo.crawl.log"))
     page = files["report.html"]
@@ -116,8 +129,6 @@ def test_a_log_of_fewer_robots_scales_and_says_that_it_cannot_be_replayed(demo_p
 
 
 def test_the_default_weights_do_not_depend_on_the_unit_of_time(found):
-    from crawltwin.plan.prepare import default_cost
-
     base = found.scenario.replace(policy=None)
     rate, mean = base.arrivals.mode(4).page_rate, base.service.mean
     seconds = base.replace(cost=default_cost(rate, mean, 4))

@@ -30,6 +30,8 @@ START_GAPS = 30_000
 """Gaps on which starting points are compared."""
 SMALL_GAPS = 20_000
 """Gaps on which the general MAPs do most of their steps."""
+LARGE_GAPS = 100_000
+"""Gaps on which they do their last steps: each costs many times that of an Erlang branch."""
 METHODS = ("poisson", "renewal", "map2", "mmpp2", "map", "erlang")
 """Families of rivals, from the simplest on."""
 
@@ -200,15 +202,17 @@ def _by_map_em(train: Segments, name: str, begin: list[GeneralMap], parameters: 
         probe = train.sample(SMALL_GAPS // 5)
         start = max((map_em.run_em(model, probe, steps=12) for model in begin), key=lambda run: run.history[-1]).model
     small = map_em.run_em(start, part, steps=steps, tolerance=1e-6).model
-    # On a long trace a few more steps are enough; on a short one they are cheap.
+    # On a long trace a few more steps on a larger part are enough; on a short one they are cheap.
     more = 15 if len(train) > len(part) else steps
-    run = map_em.run_em(small, train, steps=15, tolerance=1e-6) if len(train) > len(part) else None
+    larger = train.sample(LARGE_GAPS)
+    model = map_em.run_em(small, larger, steps=15, tolerance=1e-6).model if len(larger) > len(part) else small
 
     def fitted(data: Segments) -> tuple[Model, bool]:
-        last = map_em.run_em(run.model if run else small, data, steps=more, tolerance=1e-6)
+        last = map_em.run_em(model, data.sample(LARGE_GAPS), steps=more, tolerance=1e-6)
         return last.model, last.converged
 
-    return _Scored(name, run.model if run else small, parameters, fitted)
+    note = f"fitted to {LARGE_GAPS:,} of the gaps" if len(train) > LARGE_GAPS else ""
+    return _Scored(name, model, parameters, fitted, (note,) if note else ())
 
 
 def _map_starts(train: Segments, order: int) -> list[GeneralMap]:

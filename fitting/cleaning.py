@@ -22,7 +22,7 @@ Float = npt.NDArray[np.float64]
 MIN_PAGES = 30
 """Pages that a stretch must have to be used, unless it is the only one."""
 JUMP = 20.0
-RARE = 0.02
+RARE = 0.03
 """Largest share of the gaps that may lie beyond a jump for them to be pauses."""
 
 

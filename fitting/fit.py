@@ -146,7 +146,7 @@ def fit(
 
     Notes
     -----
-    Cost: about 10 s for 65,000 gaps, half a minute for a million.
+    Cost: about 10 s of one processor for 65,000 gaps, a minute for a million.
     """
     began = time.perf_counter()
     chosen = options or FitOptions()

@@ -161,7 +161,8 @@ def variance_ratios(planned: PlannedLength, comparisons: Sequence[Comparison], p
     found = {}
     for one in comparisons:
         sigma = planned.sigma.get(one.name, 0.0)
-        if sigma > 0 and math.isfinite(one.error):
+        # A constant has no variance but rounding's.
+        if sigma > 0 and one.solved_error < one.error < math.inf:
             found[one.name] = one.error**2 * pages / sigma**2
     return found
 

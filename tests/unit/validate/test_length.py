@@ -47,6 +47,8 @@ def test_variances_are_compared_with_the_plan():
     planned = plan_length(pilot, 1000, ValidationPlan(), 0, None)
     seen = [Comparison("cost", "", 2.0, 2.0, 0.1 * math.sqrt(1000 / 4000), 99, 0.01)]
     assert variance_ratios(planned, seen, 4000)["cost"] == pytest.approx(1.0)
+    constant = [Comparison("cost", "", 2.0, 2.0, 1e-16, 99, 0.01, solved_error=2e-9)]
+    assert variance_ratios(planned, constant, 4000) == {}
     planned = plan_length(pilot, 1000, ValidationPlan(), 0, None, {"cost": 0.1 * math.sqrt(1000)})
     assert planned.from_chain == {"cost"}
     assert surprising(planned, {"cost": 1.2}, 99, 49) == []

@@ -33,6 +33,8 @@ class SolverReport:
         For approximations: the largest relative error to expect in a measure (`Solution.errors` has them one by one).
         For exact methods: the largest disagreement among identities that the solver does not use (loss + obsolescence +
         success = 1; Little's law; fates from the tagged page's chain), a check of the whole and no bound for a measure.
+    flow_balance : float
+        How far loss + obsolescence + success is from 1: what enters must leave.
     seconds : float
         From scenario to measures.
     why : str
@@ -43,6 +45,7 @@ class SolverReport:
     states: int
     residual: float
     error_estimate: float
+    flow_balance: float
     seconds: float
     why: str = ""
 
@@ -79,6 +82,7 @@ class Solution:
                 "states": self.solver.states,
                 "residual": self.solver.residual,
                 "error_estimate": self.solver.error_estimate,
+                "flow_balance": self.solver.flow_balance,
                 "seconds": self.solver.seconds,
                 "why": self.solver.why,
                 "errors": dict(self.errors),

@@ -33,6 +33,8 @@ from crawltwin.model.checks import FloatArray, count
 Method = Literal["auto", "direct", "block", "qbd", "banded", "matrix-free", "window"]
 METHODS: tuple[str, ...] = get_args(Method)
 
+FATES_OF_PAGES = ("loss_probability", "obsolescence_probability", "success_probability")
+
 EXACT_STATES = 6_000_000
 """Largest chain that `auto` solves exactly with several obsolescence phases: about half a minute and 300 MB."""
 
@@ -126,7 +128,9 @@ def assemble(chain: Chain, solved: Solved, method: str, why: str, began: float) 
     if errors and measures.get("cost") is not None:
         errors["cost"] = _cost_error(scenario, measures, errors)
     estimate = max(_identities(measures, solved.sojourn), solved.relative_error)
-    report = SolverReport(method, solved.states, solved.residual, estimate, time.perf_counter() - began, why)
+    balance = abs(sum(measures[name] for name in FATES_OF_PAGES) - 1.0)
+    seconds = time.perf_counter() - began
+    report = SolverReport(method, solved.states, solved.residual, estimate, balance, seconds, why)
     return Solution(
         scenario=scenario,
         measures={name: measures[name] for name in MEASURES if name in measures},
@@ -225,8 +229,7 @@ def _explicit(chain: Chain, method: str) -> Solved:
 
 def _identities(measures: dict[str, Any], sojourn: SojournLaw) -> float:
     """Largest disagreement among identities that hold exactly and that no method imposes."""
-    fates = [measures[name] for name in ("loss_probability", "obsolescence_probability", "success_probability")]
-    checks = [abs(sum(fates) - 1.0)]
+    checks = [abs(sum(measures[name] for name in FATES_OF_PAGES) - 1.0)]
     everyone = sojourn.moment(1, "all")
     if everyone is not None and measures["mean_sojourn"] > 0:
         checks.append(abs(everyone / measures["mean_sojourn"] - 1.0))

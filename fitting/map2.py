@@ -28,6 +28,7 @@ from crawltwin.model import BMAP
 from crawltwin.model.errors import Fault, Faults, InputError
 
 _EDGE = 1e-9
+_SLOWEST = 1e-6  # how near to 1 a decay may come: the matrices hold its distance from 1 to eps / 1e-6
 """Relative distance from an open bound at which the nearest feasible model is put."""
 
 
@@ -232,7 +233,7 @@ def from_moments(mean: float, scv: float, decay: float, third: float | None = No
             )
     m3 = _third(mean, c2, third, broken)
     low, high = decay_bounds(mean, c2, m3)
-    gamma = min(max(decay, low), high if high < 1 else 1 - _EDGE)
+    gamma = min(max(decay, low), high if high < 1 else 1 - _SLOWEST)
     if gamma != decay:
         broken.append(
             f"the decay of the correlations must be in [{low:.6g}, "

@@ -137,17 +137,6 @@ class IndependentRobots(ControlledArrivals):
         for index, robot in enumerate(self.robots):
             _check_bmap(robot, f"robots[{index}]", faults)
         faults.raise_if_any()
-        phases = math.prod(robot.phases for robot in self.robots)
-        if phases > MAX_PHASES:
-            raise TooLargeError(
-                [
-                    Fault(
-                        "robots",
-                        f"the robots' phases together must be at most {MAX_PHASES:,}; got {checks.count(phases)}",
-                        "Independent robots multiply their phases: use fewer phases a robot, or kind marked or scaled.",
-                    )
-                ]
-            )
 
     def _content(self) -> tuple[Any, ...]:
         return self.robots
@@ -174,6 +163,16 @@ class IndependentRobots(ControlledArrivals):
         return f"IndependentRobots({self.phases} phases, pages a unit of time of each robot [{rates}])"
 
     def _modes(self) -> dict[int, BMAP]:
+        if self.phases > MAX_PHASES:
+            raise TooLargeError(
+                [
+                    Fault(
+                        "robots",
+                        f"the robots' phases together must be at most {MAX_PHASES:,}; got {checks.count(self.phases)}",
+                        "Independent robots multiply their phases: use fewer phases a robot, or kind marked or scaled.",
+                    )
+                ]
+            )
         sizes = [robot.phases for robot in self.robots]
         modes = {}
         for active in range(1, len(self.robots) + 1):

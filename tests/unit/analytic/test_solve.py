@@ -30,6 +30,7 @@ def test_measures_have_the_contracts_names():
     assert len(solution.measures["level_distribution"]) == 6
     answer = solution.to_json()
     assert {"method", "states", "residual", "error_estimate", "seconds"} <= answer["solver"].keys()
+    assert answer["solver"]["flow_balance"] < 1e-14
     frame = solution.to_frame()
     assert set(frame.columns) == {"measure", "level", "value"}
     assert len(frame) == len(MEASURES) - 1 + 6

@@ -112,6 +112,7 @@ def test_values_survive_pickling_and_compare_by_content(arrivals):
         (lambda: IndependentRobots((1, 2)), "must be a BMAP"),
         (lambda: ThinnedStream("x", (1.0,)), "must be a BMAP"),
         (lambda: ScaledStream(A, 10**9), "at most 1000"),
+        (lambda: IndependentRobots((B,) * 10).mode(1), "at most 2,000; got 59,049"),
         (lambda: ModeMatrices({0: A}), "at least 1"),
         (lambda: ModeMatrices({1: A, 2: B}), "same number of phases"),
         (lambda: IndependentRobots(()), "at least one BMAP"),

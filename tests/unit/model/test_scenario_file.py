@@ -233,13 +233,6 @@ WRONG = {
         "at arrivals.robots",
         "at most 1000",
     ),
-    "too many phases": (
-        'capacity = 1\n[arrivals]\nkind = "independent"\n'
-        + "[[arrivals.robots]]\nD = [[[-1, 0, 0], [0, -1, 0], [0, 0, -1]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]]]\n" * 10
-        + "[service]\nfamily = 'exponential'\nmean = 1\n",
-        "at arrivals.robots",
-        "at most 2,000; got 59,049",
-    ),
     "endless number": (changed("capacity = 5", "capacity = " + "9" * 5000), "5000 digits", "valid TOML"),
     "nested without end": (changed("[0.4, 0.6]", "[" * 300 + "]" * 300), "service.initial", "list of numbers"),
     "not TOML": ("capacity = = 5", "line 1", "valid TOML"),

@@ -12,6 +12,7 @@ A lost page counts with sojourn time 0 among all pages, as in (16).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -38,8 +39,62 @@ Fate = Literal["served", "obsolete", "all"]
 FATES: tuple[Fate, ...] = ("served", "obsolete", "all")
 
 
+class UniformisedLaw(ABC):
+    """What follows from the probability, the mean and the tail of each fate, whatever chain they come from."""
+
+    @abstractmethod
+    def probability(self, fate: Fate) -> float:
+        """P(a page has this fate); for `all`, the probability of being accepted."""
+
+    @abstractmethod
+    def moment(self, k: int, fate: Fate = "all") -> float | None:
+        """The k-th raw moment, given the fate."""
+
+    @abstractmethod
+    def _tail(self, x: float, fate: Fate) -> float:
+        """P(V > x, fate)."""
+
+    def survival(self, x: npt.ArrayLike, fate: Fate = "all") -> FloatArray | None:
+        """P(V > x) at each x, given the fate.
+
+        Cost: (fastest rate) (largest x) steps of the tagged page's chain, shared by all calls on this object.
+        """
+        weight = self._weight(fate)
+        if weight is None:
+            return None
+        points = np.asarray(x, dtype=np.float64)
+        return np.array([self._tail(float(point), fate) for point in points.ravel()]).reshape(points.shape) / weight
+
+    def cdf(self, x: npt.ArrayLike, fate: Fate = "all") -> FloatArray | None:
+        """P(V <= x) at each x, given the fate."""
+        tail = self.survival(x, fate)
+        return None if tail is None else 1.0 - tail
+
+    def quantile(self, p: float, fate: Fate = "all") -> float | None:
+        """The smallest x with P(V <= x) >= p, given the fate."""
+        if not 0 <= p < 1:
+            raise InputError(f"p must be in [0, 1); got {p!r}")
+        weight, mean = self._weight(fate), self.moment(1, fate)
+        if weight is None or mean is None:
+            return None
+        if self._tail(0.0, fate) <= (1 - p) * weight:
+            return 0.0
+        high = mean
+        while self._tail(high, fate) > (1 - p) * weight:
+            high *= 2
+        root = brentq(lambda x: self._tail(x, fate) - (1 - p) * weight, 0.0, high, xtol=1e-300, rtol=1e-12)
+        return float(root)
+
+    def _weight(self, fate: Fate) -> float | None:
+        """What moments are divided by: the probability of the fate; 1 for all pages, the lost ones included."""
+        if _known(fate) == "all":
+            return 1.0
+        probability = self.probability(fate)
+        return probability if probability > 0 else None
+
+
 @dataclass(frozen=True, eq=False)
-class SojournTimes:
+class SojournTimes(UniformisedLaw):
     """Laws of the time in the system.
 
     Parameters
@@ -105,44 +160,6 @@ class SojournTimes:
         if fate == "all":
             value += 1.0 - self.probability("all")
         return value / weight
-
-    def survival(self, x: npt.ArrayLike, fate: Fate = "all") -> FloatArray | None:
-        """P(V > x) at each x, given the fate.
-
-        Cost: (fastest rate) (largest x) sparse products, shared by all calls on this object.
-        """
-        weight = self._weight(fate)
-        if weight is None:
-            return None
-        points = np.asarray(x, dtype=np.float64)
-        return np.array([self._tail(float(point), fate) for point in points.ravel()]).reshape(points.shape) / weight
-
-    def cdf(self, x: npt.ArrayLike, fate: Fate = "all") -> FloatArray | None:
-        """P(V <= x) at each x, given the fate."""
-        tail = self.survival(x, fate)
-        return None if tail is None else 1.0 - tail
-
-    def quantile(self, p: float, fate: Fate = "all") -> float | None:
-        """The smallest x with P(V <= x) >= p, given the fate."""
-        if not 0 <= p < 1:
-            raise InputError(f"p must be in [0, 1); got {p!r}")
-        weight, mean = self._weight(fate), self.moment(1, fate)
-        if weight is None or mean is None:
-            return None
-        if self._tail(0.0, fate) <= (1 - p) * weight:
-            return 0.0
-        high = mean
-        while self._tail(high, fate) > (1 - p) * weight:
-            high *= 2
-        root = brentq(lambda x: self._tail(x, fate) - (1 - p) * weight, 0.0, high, xtol=1e-300, rtol=1e-12)
-        return float(root)
-
-    def _weight(self, fate: Fate) -> float | None:
-        """What moments are divided by: the probability of the fate; 1 for all pages, the lost ones included."""
-        if _known(fate) == "all":
-            return 1.0
-        probability = self.probability(fate)
-        return probability if probability > 0 else None
 
     @cached_property
     def _uniform(self) -> tuple[float, Any, dict[str, list[float]], list[FloatArray]]:

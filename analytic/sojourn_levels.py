@@ -23,15 +23,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import gammaincc
 
 from analytic import level_kernels as kernels
 from analytic.chain import Chain
 from analytic.kronecker import AnyArray
 from analytic.matrix_free import LevelSolution
-from analytic.sojourn import FATES, Fate
+from analytic.sojourn import Fate, UniformisedLaw
 from analytic.window_levels import LevelTables, WindowLevels
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import ConvergenceError, Fault, InputError, TooLargeError
@@ -44,7 +42,7 @@ NEGLIGIBLE = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
-class LevelSojournTimes:
+class LevelSojournTimes(UniformisedLaw):
     """Laws of the time in the system, from the level arrays of a stationary solution.
 
     Parameters
@@ -82,37 +80,6 @@ class LevelSojournTimes:
         weight = self._weight(fate)
         return None if weight is None else self._raw(k, fate) / weight
 
-    def survival(self, x: npt.ArrayLike, fate: Fate = "all") -> FloatArray | None:
-        """P(V > x) at each x, given the fate.
-
-        Cost: (fastest rate) (largest x) applications of the tagged page's chain, shared by all calls.
-        """
-        weight = self._weight(fate)
-        if weight is None:
-            return None
-        points = np.asarray(x, dtype=np.float64)
-        return np.array([self._tail(float(point), fate) for point in points.ravel()]).reshape(points.shape) / weight
-
-    def cdf(self, x: npt.ArrayLike, fate: Fate = "all") -> FloatArray | None:
-        """P(V <= x) at each x, given the fate."""
-        tail = self.survival(x, fate)
-        return None if tail is None else 1.0 - tail
-
-    def quantile(self, p: float, fate: Fate = "all") -> float | None:
-        """The smallest x with P(V <= x) >= p, given the fate."""
-        if not 0 <= p < 1:
-            raise InputError(f"p must be in [0, 1); got {p!r}")
-        weight, mean = self._weight(fate), self.moment(1, fate)
-        if weight is None or mean is None:
-            return None
-        wanted = (1 - p) * weight
-        if self._tail(0.0, fate) <= wanted:
-            return 0.0
-        high = mean
-        while self._tail(high, fate) > wanted:
-            high *= 2
-        return float(brentq(lambda x: self._tail(x, fate) - wanted, 0.0, high, xtol=1e-300, rtol=1e-12))
-
     def transform(self, u: complex, fate: Fate = "all") -> complex | None:
         """Laplace-Stieltjes transform at u (Re u >= 0), given the fate; lost pages have time 0 among all.
 
@@ -147,14 +114,6 @@ class LevelSojournTimes:
             f"the transform at {u} must settle within {MAX_STEPS:,} steps; "
             f"got {everything - total:.1e} of the pages left"
         )
-
-    def _weight(self, fate: Fate) -> float | None:
-        if fate not in FATES:
-            raise InputError(f"fate must be one of {', '.join(FATES)}; got {fate!r}")
-        if fate == "all":
-            return 1.0
-        probability = self.probability(fate)
-        return probability if probability > 0 else None
 
     def _raw(self, k: int, fate: Fate) -> float:
         if fate == "all":

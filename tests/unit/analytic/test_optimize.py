@@ -13,25 +13,7 @@ from analytic.policy_table import PolicyTables
 from analytic.rewards import cost_of_rates
 from analytic.tables import monotone_tables, sorted_tables, table_of, threshold_vectors, thresholds_of
 from crawltwin.model import CostWeights, InputError, LevelPolicy, ThresholdPolicy, examples, families
-
-# Table 1 of the paper, with "4 or 3 or 1" as the reproduction corrects it; it truncates to two digits.
-TABLE_1 = {
-    (1,): ((), 149.91),
-    (2,): ((), 110.0),
-    (3,): ((), 89.40),
-    (4,): ((), 130.31),
-    (2, 1): ((2,), 103.54),
-    (3, 1): ((2,), 63.54),
-    (4, 1): ((1,), 74.47),
-    (3, 2): ((2,), 76.21),
-    (4, 2): ((1,), 86.13),
-    (4, 3): ((0,), 94.14),
-    (3, 2, 1): ((2, 2), 63.54),
-    (4, 2, 1): ((1, 2), 73.69),
-    (4, 3, 1): ((0, 2), 67.52),
-    (4, 3, 2): ((0, 2), 80.50),
-    (4, 3, 2, 1): ((0, 2, 2), 67.52),
-}
+from tests.unit.analytic.test_table_1 import TABLE_1
 
 
 @pytest.mark.parametrize("method", ["enumerate", "bound", "search"])

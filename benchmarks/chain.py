@@ -72,8 +72,8 @@ def _our_rows(case: str, capacity: int, method: str, title: str) -> list[Row]:
 
 
 def _storm_rows(capacity: int, title: str) -> list[Row]:
-    from analytic.chain import Chain
-    from analytic.generator import Generator
+    from analytic.chain.generator import Generator
+    from analytic.chain.primitives import Chain
 
     matrix = Generator.of(Chain.of(scenario_of("three, then one", capacity)), max_states=MANY).matrix
     storm = storm_times(matrix, precision=1e-10)

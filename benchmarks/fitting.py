@@ -43,17 +43,18 @@ def made(n: int, seed: int) -> np.ndarray[Any, Any]:
 
 
 def _truth() -> Any:
-    from fitting.erlang_map import ErlangMap
+    from fitting.models.erlang_map import ErlangMap
 
     P = np.full((4, 4), (1 - STAY) / 3) + np.eye(4) * (STAY - (1 - STAY) / 3)
-    return ErlangMap(np.full(4, float(STAGES)), STAGES / MEANS, P, np.ones((4, 1)))
+    return ErlangMap(np.full(4, float(STAGES)), STAGES / MEANS, P)
 
 
 def _ours() -> dict[str, float]:
-    from fitting.candidates import choose, fit_candidates
-    from fitting.segments import Segments
+    from fitting import FitOptions
+    from fitting.choose.candidates import choose, fit_candidates
+    from fitting.trace.segments import Segments
 
-    fit_candidates(Segments.of(made(2000, 1)), max_branches=2)
+    fit_candidates(Segments.of(made(2000, 1)), FitOptions(max_branches=2))
     data = Segments.of(made(65_000, 7))
     began = time.process_time()
     best = choose(fit_candidates(data)[0], "bic", 40)
@@ -63,14 +64,14 @@ def _ours() -> dict[str, float]:
 
 
 def _held_out(D0: Any, D1: Any, held: Any) -> float:
-    from fitting.map_em import GeneralMap
+    from fitting.models.general_map import GeneralMap
 
     model = GeneralMap(np.asarray(D0, dtype=np.float64), np.asarray(D1, dtype=np.float64))
     return model.log_likelihood(held) / len(held)
 
 
 def _peer(fit: Callable[[Any], tuple[Any, Any]]) -> dict[str, float]:
-    from fitting.segments import Segments
+    from fitting.trace.segments import Segments
 
     train, held = Segments.of(made(65_000, 7)).split()
     began = time.process_time()
@@ -138,14 +139,14 @@ def _reading(name: str) -> dict[str, float]:
 
 def _bellcore(gaps: int) -> dict[str, Any]:
     """Ours on the first `gaps` gaps of the Bellcore trace, held-out blocks included."""
-    from fitting import read_log
-    from fitting.candidates import choose, fit_candidates
-    from fitting.segments import Segments
+    from fitting import FitOptions, read_log
+    from fitting.choose.candidates import choose, fit_candidates
+    from fitting.trace.segments import Segments
 
     data = Segments.of(np.diff(read_log(BELLCORE).seconds)[:gaps])
-    fit_candidates(data.sample(2000), methods=("erlang",), max_branches=2)
+    fit_candidates(data.sample(2000), FitOptions(methods=("erlang",), max_branches=2))
     began = time.process_time()
-    best = choose(fit_candidates(data, methods=("erlang",), max_branches=5)[0], "bic", 60)
+    best = choose(fit_candidates(data, FitOptions(methods=("erlang",)))[0], "bic", 60)
     spent = time.process_time() - began
     stages = [int(stage) for stage in best.model.shape]
     return {"seconds": spent, "likelihood": best.log_likelihood / len(data), "stages": stages}
@@ -161,7 +162,7 @@ def _bellcore_line(stages: list[int]) -> dict[str, float]:
     began = time.process_time()
     D0, D1 = erchmm_emfit(gaps, stages, verbose=False)[0]
     spent = time.process_time() - began
-    from fitting.segments import Segments
+    from fitting.trace.segments import Segments
 
     return {"seconds": spent, "likelihood": _held_out(D0, D1, Segments.of(gaps))}
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from crawltwin.model import BMAP
-from fitting.candidates import choose, fit_candidates
-from fitting.erlang_map import ErlangMap
-from fitting.map_em import GeneralMap
-from fitting.segments import Segments
+from fitting.choose.candidates import choose, fit_candidates
+from fitting.models.erlang_map import ErlangMap
+from fitting.models.general_map import GeneralMap
+from fitting.trace.segments import Segments
 
 LENGTHS = (500, 3000, 20_000)
 ONE = np.ones((1, 1))
@@ -27,15 +27,15 @@ def truths() -> dict[str, tuple[Any, tuple[str, ...]]]:
     stay = np.full((4, 4), 0.0123) + np.eye(4) * (0.9631 - 0.0123)
     mmpp = np.array([[5.0, 0.0], [0.0, 0.5]])
     return {
-        "Poisson": (ErlangMap(np.ones(1), np.ones(1), ONE, ONE), ("poisson",)),
+        "Poisson": (ErlangMap(np.ones(1), np.ones(1), ONE), ("poisson",)),
         "renewal, hyperexponential": (
-            ErlangMap(np.ones(2), np.array([1.0, 0.1]), np.tile(hyper, (2, 1)), np.ones((2, 1))),
+            ErlangMap(np.ones(2), np.array([1.0, 0.1]), np.tile(hyper, (2, 1))),
             ("renewal",),
         ),
-        "renewal, Erlang-3": (ErlangMap(np.array([3.0]), np.array([3.0]), ONE, ONE), ("renewal",)),
+        "renewal, Erlang-3": (ErlangMap(np.array([3.0]), np.array([3.0]), ONE), ("renewal",)),
         "MMPP(2)": (GeneralMap(np.array([[-5.2, 0.2], [0.1, -0.6]]), mmpp), ("mmpp2", "map", "erlang")),
         "four Erlang-5 branches": (
-            ErlangMap(np.full(4, 5.0), 5 / np.array([50.0, 100.0, 220.0, 560.0]), stay, np.ones((4, 1))),
+            ErlangMap(np.full(4, 5.0), 5 / np.array([50.0, 100.0, 220.0, 560.0]), stay),
             ("erlang",),
         ),
     }
@@ -69,7 +69,7 @@ def table(traces: int = 10) -> list[str]:
             for seed in range(traces):
                 chosen = choose(fit_candidates(draw(truth, n, seed))[0], "bic", 40)
                 right += chosen.method in families
-                found = numbers(chosen.bmap())
+                found = numbers(chosen.model.bmap())
                 off.append([found[0] / wanted[0] - 1, found[1] / wanted[1] - 1, found[2] - wanted[2]])
                 behind.append(best - chosen.model.log_likelihood(fresh) / len(fresh))
             mean, scv, lag1 = np.sqrt(np.mean(np.square(off), axis=0))

@@ -55,8 +55,8 @@ def storm_times(generator: sp.csr_array, method: str = "iterative", precision: f
 def run(capacities: tuple[int, ...] = (8, 10, 12)) -> list[Row]:
     """Ours and Storm's on the same chain, Storm tuned and at a precision of 1e-12, over growing capacities."""
     from analytic import solve
-    from analytic.chain import Chain
-    from analytic.generator import Generator
+    from analytic.chain.generator import Generator
+    from analytic.chain.primitives import Chain
     from crawltwin.model.examples import load
 
     rows = []

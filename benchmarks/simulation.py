@@ -1,7 +1,7 @@
 """Our two engines beside Ciw and idiomatic SimPy, in one run; and two workers beside one.
 
 On M/M/1/K with obsolescence an event is an arrival, an indexing done or a page become obsolete for everybody. Rates
-are events a second of processor time, the median of rounds in which the contestants take turns, so that a busy machine
+are events per second of processor time, the median of rounds in which the contestants take turns: a busy machine
 slows all of them. Compiling is not counted: it is kept on disk. The gain of two workers is in wall-clock time, which a
 busy machine spoils.
 """
@@ -16,10 +16,10 @@ from importlib.util import find_spec
 from benchmarks.peers_simulation import SMALL, Queue, ciw_run, simpy_process_run
 from benchmarks.rows import Row
 from crawltwin.model import BMAP, ModeMatrices, Scenario, examples, exponential
-from crawltwin.workers import available_cores
+from crawltwin.work.workers import available_cores
 from simulate import simulate
-from simulate.plan import Length
-from simulate.replications import Job, run_several
+from simulate.engine.length import Length
+from simulate.sample.replications import Job, run_several
 
 ROUNDS = 5
 COMPILED, REFERENCE = "crawltwin compiled", "crawltwin SimPy"

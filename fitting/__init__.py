@@ -1,7 +1,5 @@
 """Raw crawler logs to a clean trace, batches, phase types, arrival processes and a scenario."""
 
-from fitting.fit import FitOptions, fit
-from fitting.readers import NAMES, RawLog, ReadOptions, read_log
-from fitting.result import FitResult
+from crawltwin.model.lazy import attach
 
-__all__ = ["NAMES", "FitOptions", "FitResult", "RawLog", "ReadOptions", "fit", "read_log"]
+__getattr__, __dir__ = attach(__name__, __file__)

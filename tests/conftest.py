@@ -1,11 +1,16 @@
 """What every test may use: the real logs, and one deterministic hypothesis profile."""
 
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+# A shell that runs the tests in the background makes them ignore Ctrl-C, and every program they start inherits that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Derandomised: the same examples in every run, so that a failure is a change of the code and nothing else.
 # No deadline: no test asserts wall-clock time.

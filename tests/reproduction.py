@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crawltwin.store import Store
+from crawltwin.work.store import Store
 from validate.paper import Reproduction, reproduce
 
 _PATIENCE = 300

@@ -1,7 +1,5 @@
-"""Cross-check of the solved and the simulated side, reproduction of the paper, reports."""
+"""Cross-check of the solved and the simulated side, agreement of a log with its model, reproduction of the paper."""
 
-from validate.crosscheck import CrossCheck, crosscheck
-from validate.plan import ValidationPlan
-from validate.verdict import Comparison, Verdict, judge
+from crawltwin.model.lazy import attach
 
-__all__ = ["Comparison", "CrossCheck", "ValidationPlan", "Verdict", "crosscheck", "judge"]
+__getattr__, __dir__ = attach(__name__, __file__)

@@ -8,20 +8,14 @@ short runs, not from long ones; the margin is wider than that of the stationary 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from analytic import transient
-from crawltwin import workers as pool
+from analytic.chain.summary import BASIC_MEASURES
 from crawltwin.model import Scenario
-from crawltwin.model.checks import FloatArray
-from simulate.plan import Length
-from simulate.replications import Job, run_several
-from simulate.units import DELIVERED, LEVELS, LOST, OBSOLETE, SERVED, TIME, bin_sums
+from simulate import SampleSettings, draw_approach
 from validate.comparison import ROUNDING
-from validate.estimates import jackknife
+from validate.parts import FromEmpty
 from validate.plan import ValidationPlan
 from validate.verdict import Comparison, reach
 
@@ -31,22 +25,10 @@ PILOT_RUNS = {"compiled": 1000, "simpy": 100}
 """Runs that set the number of runs, with each engine."""
 MOST_RUNS = {"compiled": 20_000, "simpy": 1000}
 """Runs from empty at most."""
-RUNS_A_PIECE = 250
-"""Runs handed to a worker at once."""
 SPARE = 1.1
 """Factor on the pilot's standard errors, for their own error."""
 WIDER = 10.0
 """Margin of the approach, as a multiple of the stationary margin."""
-MEASURES = (
-    "arrival_rate",
-    "loss_probability",
-    "obsolescence_probability",
-    "success_probability",
-    "starvation_probability",
-    "mean_active_robots",
-    "mean_pages",
-)
-"""What is compared at each time."""
 
 
 @dataclass(frozen=True)
@@ -58,63 +40,36 @@ class Approach:
 
 
 def compare_approach(
-    scenario: Scenario,
-    plan: ValidationPlan,
-    settled: float | None,
-    seed: int,
-    workers: int | None = 1,
-    cluster: str | None = None,
+    scenario: Scenario, plan: ValidationPlan, settled: float | None, settings: SampleSettings
 ) -> Approach:
     """Averages over [0, t] from empty at three times up to half the settling time; nothing for a chain too large.
 
-    A pilot sets the number of runs, which then are fresh ones.
+    A pilot sets the number of runs, which then are fresh ones. `settings` holds the seed, the engine and the workers.
 
-    Cost: 0.6 milliseconds a run, and (fastest rate) (settling time) sparse products for the solved side.
+    Cost: 0.6 milliseconds per run, and (fastest rate) (settling time) sparse products for the solved side.
     """
     if settled is None:
         return Approach()
     horizon = settled / 2
     times = [horizon * bins / BINS[-1] for bins in BINS]
     solved = transient(scenario, times)
-    job = Job(scenario, Length(time=horizon, bins=BINS[-1]), seed, plan.engine)
-    robots = job.plan().robots.astype(np.float64)
 
-    def compare_runs(first: int, last: int) -> Approach:
-        pieces = [(job, at, min(at + RUNS_A_PIECE, last)) for at in range(first, last, RUNS_A_PIECE)]
-        sums = np.concatenate(list(pool.run(run_many, pieces, workers=workers, cluster=cluster)))
+    def compare_runs(first: int, count: int) -> Approach:
+        runs = replace(settings, time=horizon, bins=BINS[-1], first=first, replications=count)
+        samples = draw_approach(scenario, runs, BINS)
         found = []
-        for time, bins, averaged in zip(times, BINS, solved.averaged, strict=True):
-            values, errors = jackknife(sums[:, :bins].sum(axis=1), lambda rows: _read(rows, robots))
-            for name, value, error in zip(MEASURES, values, errors, strict=True):
-                truth = float(averaged[name])
-                margin = WIDER * plan.margin_of(name, truth)
-                part, own = f"t = {time:.6g}", ROUNDING * truth
-                if np.isfinite(value) and name in plan.measures:
-                    found.append(Comparison(name, part, truth, float(value), float(error), len(sums) - 1, margin, own))
-        return Approach(tuple(found), int(sums[:, :, DELIVERED].sum()))
+        for time, sample, averaged in zip(times, samples, solved.averaged, strict=True):
+            for name in BASIC_MEASURES:
+                seen, truth = sample.scalars.get(name), averaged.get(name)
+                if seen is not None and truth is not None and name in plan.measures:
+                    margin = WIDER * plan.margin_of(name, truth, averaged["arrival_rate"])
+                    own = ROUNDING * truth
+                    found.append(
+                        Comparison(name, FromEmpty(time), truth, seen.value, seen.error, sample.freedom, margin, own)
+                    )
+        return Approach(tuple(found), samples[-1].pages)
 
     pilot = PILOT_RUNS[plan.engine]
     ratios = [one.error / one.margin for one in compare_runs(0, pilot).comparisons if one.margin > 0]
     wanted = math.ceil(pilot * (SPARE * reach(plan.confidence, plan.power) * max(ratios, default=0.0)) ** 2)
-    return compare_runs(pilot, pilot + max(pilot, min(wanted, MOST_RUNS[plan.engine])))
-
-
-def run_many(piece: tuple[Job, int, int]) -> FloatArray:
-    """The bins' sums of several short runs: (runs, bins, columns)."""
-    job, first, last = piece
-    return np.array([bin_sums(run) for run, _ in run_several(job, range(first, last))])
-
-
-def _read(rows: FloatArray, robots: FloatArray) -> FloatArray:
-    """The measures, as averages over time and shares of the delivered pages."""
-    at_level, delivered, time = rows[:, LEVELS:], rows[:, DELIVERED], rows[:, TIME]
-    columns: Sequence[FloatArray] = (
-        delivered / time,
-        rows[:, LOST] / delivered,
-        rows[:, OBSOLETE] / delivered,
-        rows[:, SERVED] / delivered,
-        at_level[:, 0] / time,
-        at_level @ robots / time,
-        at_level @ np.arange(at_level.shape[1]) / time,
-    )
-    return np.stack(columns, axis=1)
+    return compare_runs(pilot, max(pilot, min(wanted, MOST_RUNS[plan.engine])))

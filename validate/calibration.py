@@ -3,7 +3,7 @@ r"""Is the whole machine sound? Standardised differences over many random crawle
 Each random scenario is solved and simulated for a fixed number of pages, and every compared number gives a score: its
 difference in standard errors. If both sides describe the same systems and the standard errors are right, scores are
 standard normal. Numbers of one scenario are dependent, numbers of different scenarios are not, so tests are made on one
-score a scenario:
+score per scenario:
 
 * the **pooled** sample takes one number of each scenario, drawn beforehand;
 * one sample for each measure takes that measure (of a measure with several parts, one part drawn beforehand).
@@ -18,7 +18,6 @@ expected.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,13 +27,15 @@ import numpy as np
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from crawltwin import workers as pool
 from crawltwin.model.checks import FloatArray
-from crawltwin.store import Store, key_of
-from validate.crosscheck import Evidence, gather_evidence
+from crawltwin.work import workers as pool
+from crawltwin.work.progress import ProgressCallback
+from crawltwin.work.store import Store, key_of
+from validate.evidence import Evidence, gather_evidence
+from validate.parts import SojournPoint, SojournQuantile
 from validate.plan import PROBABILITIES, ValidationPlan
-from validate.random_scenarios import random_scenario
-from validate.runs import Progress
+from validate.random_scenarios import Family, random_scenario
+from validate.score_tests import SampleTest, check_sample, probability_plot
 from validate.verdict import Comparison, judge
 
 if TYPE_CHECKING:
@@ -50,31 +51,6 @@ LEAST_SCORES = 50
 LEVEL = 0.01
 """Of the tests of the calibration, and of the search for scenarios that stand out."""
 _VERSION = 1
-
-
-@dataclass(frozen=True)
-class SampleTest:
-    """One sample of scores against the standard normal law."""
-
-    name: str
-    scores: tuple[float, ...]
-    statistic: float
-    p_anderson_darling: float
-    beyond: int
-    p_binomial: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "sample": self.name,
-            "scenarios": len(self.scores),
-            "mean": float(np.mean(self.scores)),
-            "standard_deviation": float(np.std(self.scores, ddof=1)),
-            "anderson_darling": self.statistic,
-            "p_anderson_darling": self.p_anderson_darling,
-            "beyond_95": self.beyond,
-            "p_binomial": self.p_binomial,
-        }
 
 
 @dataclass(frozen=True)
@@ -113,15 +89,17 @@ class Calibration:
     seed, count : int
         The series of random scenarios and its length.
     pooled : SampleTest
-        One number a scenario.
+        One number per scenario.
     by_measure : tuple of SampleTest
-        One sample a measure.
+        One sample per measure.
     outliers : tuple of Outlier
         Scenarios with a number whose p-value is below `LEVEL` after Bonferroni's correction over everything.
     false_alarms : int
         Scenarios in which a number was called `different`; all are sound, so the expected share is at most 1%.
     broken : tuple of str
         Identities that failed, with their scenario.
+    family : {"paper", "features"}
+        Which random crawlers.
     """
 
     seed: int
@@ -134,6 +112,7 @@ class Calibration:
     broken: tuple[str, ...]
     pages: int
     seconds: float
+    family: Family = "paper"
 
     @property
     def p_false_alarms(self) -> float:
@@ -164,6 +143,7 @@ class Calibration:
         return {
             "verdict": "calibrated" if self.sound else "not calibrated",
             "seed": self.seed,
+            "family": self.family,
             "scenarios": self.count,
             "pooled": self.pooled.to_json(),
             "by_measure": [one.to_json() for one in self.by_measure],
@@ -193,38 +173,42 @@ class Calibration:
         paths = []
         for one in self.outliers:
             target.mkdir(parents=True, exist_ok=True)
-            random_scenario(self.seed, one.index).write(target / one.file)
+            random_scenario(self.seed, one.index, self.family).write(target / one.file)
             paths.append(target / one.file)
         return tuple(dict.fromkeys(paths))
 
 
 def calibrate(
     count: int = SCENARIOS,
-    seed: int = 1,
+    series: int | tuple[int, Family] = 1,
     *,
     pages: int = PAGES,
     engine: str = "compiled",
     workers: int | None = 1,
     cluster: str | None = None,
     store: Store | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Calibration:
     """Solve and simulate `count` random scenarios and test the scores.
 
-    With a `store`, finished scenarios are kept there and an interrupted calibration goes on where it was. The result
-    is the same whatever the number of workers and of interruptions.
+    `series` is the seed of a series of crawlers as in the paper, or a seed and the family: "features" has several
+    indexers, hysteresis, polling and robots that finish their fetch. With a `store`, finished scenarios are kept there
+    and an interrupted calibration goes on where it was. The result is the same whatever the number of workers and of
+    interruptions.
 
-    Cost: about half a second a scenario and core.
+    Cost: about half a second per scenario on one core.
     """
+    of_paper: Family = "paper"
+    seed, family = (series, of_paper) if isinstance(series, int) else series
     plan = calibration_plan(seed, pages, engine)
-    pieces = [(plan, index) for index in range(count)]
-    keys = [key_of("calibration", _VERSION, plan, random_scenario(seed, index)) for index in range(count)]
+    pieces = [(plan, index, family) for index in range(count)]
+    keys = [key_of("calibration", _VERSION, plan, random_scenario(seed, index, family)) for index in range(count)]
     rows: list[dict[str, Any]] = []
     for row in pool.run(calibrate_one, pieces, workers=workers, cluster=cluster, store=store, keys=keys):
         rows.append(row)
         if progress is not None:
             progress(len(rows), count)
-    return judge_calibration(plan, rows)
+    return judge_calibration(plan, rows, family)
 
 
 def calibration_plan(seed: int, pages: int = PAGES, engine: str = "compiled") -> ValidationPlan:
@@ -232,10 +216,10 @@ def calibration_plan(seed: int, pages: int = PAGES, engine: str = "compiled") ->
     return ValidationPlan(seed=seed, pages=pages, replications=REPLICATIONS, engine=engine)
 
 
-def calibrate_one(piece: tuple[ValidationPlan, int]) -> dict[str, Any]:
+def calibrate_one(piece: tuple[ValidationPlan, int, Family]) -> dict[str, Any]:
     """One scenario, as plain values: the piece of work that is handed to workers."""
-    plan, index = piece
-    return plain_evidence(gather_evidence(random_scenario(plan.seed, index), plan, approach=False), index)
+    plan, index, family = piece
+    return plain_evidence(gather_evidence(random_scenario(plan.seed, index, family), plan, approach=False), index)
 
 
 def plain_evidence(evidence: Evidence, index: int) -> dict[str, Any]:
@@ -244,28 +228,32 @@ def plain_evidence(evidence: Evidence, index: int) -> dict[str, Any]:
     return {
         "index": index,
         **{name: [getattr(one, name) for one in comparisons] for name in Comparison.__dataclass_fields__},
+        "part": [str(one.part) for one in comparisons],
         "cases": [expected_cases(one, evidence) for one in comparisons],
         "broken": [one.name for one in evidence.identities if not one.holds],
-        "pages": evidence.sample.pages,
+        "pages": evidence.sample.diagnostics.pages["delivered"],
         "seconds": evidence.seconds,
     }
 
 
 def expected_cases(comparison: Comparison, evidence: Evidence) -> float:
     """How many pages a number rests on, from the solved side and the planned length alone."""
-    measures, pages = evidence.solution.measures, float(evidence.length.pages)
-    if comparison.measure in ("sojourn_distribution", "sojourn_quantiles", "mean_sojourn_obsolete"):
-        fate = comparison.part.partition(",")[0] or "obsolete"
-        pages *= measures["success_probability" if fate == "served" else "obsolescence_probability"]
-    if comparison.measure == "sojourn_quantiles":
-        order = float(comparison.part.partition(",")[2])
-        return pages * min(order, 1 - order)
+    measures, pages, part = evidence.solution.measures, float(evidence.length.pages), comparison.part
+    fate = part.fate if isinstance(part, SojournPoint | SojournQuantile) else ""
+    if fate == "served":
+        pages *= measures["success_probability"]
+    elif fate == "obsolete" or comparison.measure == "mean_sojourn_obsolete":
+        pages *= measures["obsolescence_probability"]
+    if isinstance(part, SojournQuantile):
+        return pages * min(part.order, 1 - part.order)
+    if comparison.measure == "switch_rate":
+        return pages * comparison.solved / float(measures["arrival_rate"])
     if comparison.measure in PROBABILITIES:
         return pages * min(comparison.solved, 1 - comparison.solved)
     return pages
 
 
-def judge_calibration(plan: ValidationPlan, rows: Sequence[Mapping[str, Any]]) -> Calibration:
+def judge_calibration(plan: ValidationPlan, rows: Sequence[Mapping[str, Any]], family: Family = "paper") -> Calibration:
     """Tests, outliers and false alarms from the scenarios' plain values."""
     rng = np.random.default_rng(np.random.SeedSequence([plan.seed, len(rows), _VERSION]))
     pooled: list[float] = []
@@ -297,7 +285,7 @@ def judge_calibration(plan: ValidationPlan, rows: Sequence[Mapping[str, Any]]) -
         plan.seed,
         len(rows),
         plan,
-        check_sample("one number a scenario", pooled, plan.seed),
+        check_sample("one number per scenario", pooled, plan.seed),
         tuple(
             check_sample(name, scores, plan.seed) for name, scores in by_measure.items() if len(scores) >= LEAST_SCORES
         ),
@@ -306,33 +294,8 @@ def judge_calibration(plan: ValidationPlan, rows: Sequence[Mapping[str, Any]]) -
         tuple(broken),
         sum(row["pages"] for row in rows),
         sum(row["seconds"] for row in rows),
+        family,
     )
-
-
-def check_sample(name: str, scores: Sequence[float], seed: int) -> SampleTest:
-    """Anderson-Darling and binomial test of a sample against the standard normal law."""
-    # A score beyond 37 has no normal probability in double precision; it is hopeless long before.
-    data = np.clip(np.asarray(scores, dtype=np.float64), -37, 37)
-    if data.size < 2:
-        return SampleTest(name, tuple(scores), math.nan, 1.0, 0, 1.0)
-    fit = stats.goodness_of_fit(
-        stats.norm,
-        data,
-        known_params={"loc": 0, "scale": 1},
-        statistic="ad",
-        n_mc_samples=9999,
-        rng=np.random.default_rng(seed),
-    )
-    beyond = int((np.abs(data) > stats.norm.ppf(0.975)).sum())
-    binomial = float(stats.binomtest(beyond, data.size, 0.05).pvalue)
-    return SampleTest(name, tuple(map(float, data)), float(fit.statistic), float(fit.pvalue), beyond, binomial)
-
-
-def probability_plot(scores: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-    """Scores in rising order, and the normal quantiles they are plotted against."""
-    ordered = np.sort(np.asarray(scores, dtype=np.float64))
-    ranks = (np.arange(1, ordered.size + 1) - 0.5) / ordered.size
-    return ordered, np.asarray(stats.norm.ppf(ranks))
 
 
 def _comparisons(row: Mapping[str, Any]) -> tuple[Comparison, ...]:

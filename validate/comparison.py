@@ -10,14 +10,19 @@ import numpy as np
 from analytic import Solution
 from crawltwin.model import SCALAR_MEASURES
 from crawltwin.model.checks import FloatArray
-from validate.estimates import FATES, TOO_FEW, Estimate, Estimates
+from simulate import Estimate, Sample
+from validate.parts import FATES, ActiveRobots, Levels, Part, SojournPoint, SojournQuantile
 from validate.plan import ValidationPlan
 from validate.verdict import Comparison
 
 MOST_CLASSES = 40
 """More levels than this are put together in classes of neighbours of about equal probability."""
+TOO_FEW = 100
+"""Below this number of cases a standard error from replications cannot be trusted."""
 ROUNDING = 1e-9
 """Relative differences below this are rounding, of either side."""
+NEVER = Estimate(0.0, 0.0)
+"""What was never seen."""
 
 _FATE_OF = {"mean_sojourn_served": "served", "mean_sojourn_obsolete": "obsolete"}
 _PAGE_SHARES = ("loss_probability", "obsolescence_probability", "success_probability")
@@ -28,38 +33,48 @@ class _Pair:
     """Makes comparisons that share a plan, a solution and a sample."""
 
     solution: Solution
-    estimates: Estimates
+    sample: Sample
     plan: ValidationPlan
 
     def make(
-        self, measure: str, part: str, solved: float, found: Estimate | None, cases: float = math.inf
+        self, measure: str, part: Part | str, solved: float, found: Estimate | None, cases: float = math.inf
     ) -> Comparison:
         """One comparison; `cases` is how many pages the simulated value rests on."""
         value, error = (math.nan, math.inf) if found is None else (found.value, found.error)
-        if cases < TOO_FEW or not math.isfinite(value + error):
+        if min(cases, self.sample.pages) < TOO_FEW or not math.isfinite(value + error):
             value, error = solved if not math.isfinite(value) else value, math.inf
         own = max(self.solution.solver.error_estimate, ROUNDING) * abs(solved)
-        margin = self.plan.margin_of(measure, solved)
-        return Comparison(measure, part, solved, value, error, self.estimates.freedom, margin, own)
+        margin = self.plan.margin_of(measure, solved, self.solution.measures["arrival_rate"])
+        return Comparison(measure, part, solved, value, error, self.sample.freedom, margin, own)
 
-    def share(self, measure: str, part: str, solved: float, found: Estimate, among: int) -> Comparison:
+    def share(self, measure: str, part: Part | str, solved: float, found: Estimate, among: int) -> Comparison:
         """A probability: a rare one has at least the error of independent pages, whatever the replications say.
 
-        Where few or no cases were seen, the replications agree for lack of events, not for lack of variance.
+        Where few or no cases were seen, the replications agree for lack of events, not for lack of variance. Among
+        too few pages no probability can be told.
         """
         error, rare = found.error, min(solved, 1 - solved)
-        if rare > 0 and rare * among < TOO_FEW:
+        if among < TOO_FEW:
+            error = math.inf
+        elif rare > 0 and rare * among < TOO_FEW:
             error = max(error, math.sqrt(rare * (1 - rare) / among))
         return self.make(measure, part, solved, Estimate(found.value, error))
 
+    def rate(self, measure: str, solved: float, found: Estimate) -> Comparison:
+        """A rate of events that may be rare: seldom seen ones have at least the error of a Poisson process."""
+        error, time = found.error, self.sample.time
+        if 0 < solved * time < TOO_FEW:
+            error = max(error, math.sqrt(solved / time))
+        return self.make(measure, "", solved, Estimate(found.value, error))
 
-def compare(solution: Solution, estimates: Estimates, plan: ValidationPlan) -> tuple[Comparison, ...]:
+
+def compare(solution: Solution, sample: Sample, plan: ValidationPlan) -> tuple[Comparison, ...]:
     """Every number that the plan lists and that exists on the solved side.
 
     Cost: that of the solved sojourn-time quantiles, a few hundred sparse products for each unit of (fastest rate)
     (longest sojourn time).
     """
-    pair = _Pair(solution, estimates, plan)
+    pair = _Pair(solution, sample, plan)
     found = [*_scalars(pair), *_levels(pair), *_modes(pair), *_points(pair), *_quantiles(pair)]
     return tuple(one for one in found if one.measure in plan.measures)
 
@@ -68,15 +83,17 @@ def _scalars(pair: _Pair) -> list[Comparison]:
     found = []
     for name in SCALAR_MEASURES:
         solved = pair.solution.measures.get(name)
-        if solved is None:
+        if solved is None or name not in pair.sample.plain:
             continue
-        simulated = pair.estimates.scalars.get(name)
+        simulated = pair.sample.scalars.get(name)
         if name in _PAGE_SHARES and simulated is not None:
-            found.append(pair.share(name, "", solved, simulated, pair.estimates.decided))
+            found.append(pair.share(name, "", solved, simulated, pair.sample.decided))
         elif name == "starvation_probability" and simulated is not None:
-            found.append(pair.share(name, "", solved, simulated, pair.estimates.pages))
+            found.append(pair.share(name, "", solved, simulated, pair.sample.pages))
+        elif name == "switch_rate" and simulated is not None:
+            found.append(pair.rate(name, solved, simulated))
         else:
-            cases = pair.estimates.cases(_FATE_OF[name]) if name in _FATE_OF else math.inf
+            cases = pair.sample.cases(_FATE_OF[name]) if name in _FATE_OF else math.inf
             found.append(pair.make(name, "", solved, simulated, cases))
     return found
 
@@ -104,47 +121,43 @@ def _levels(pair: _Pair) -> list[Comparison]:
     member = np.zeros((solved.size, len(classes)))
     for column, (first, last) in enumerate(classes):
         member[first : last + 1, column] = 1.0
-    values, errors = pair.estimates.level_shares(member)
+    values, errors = pair.sample.level_shares(member)
     return [
         pair.share(
             "level_distribution",
-            str(first) if first == last else f"{first}-{last}",
+            Levels(first, last),
             float(solved[first : last + 1].sum()),
             Estimate(float(value), float(error)),
-            pair.estimates.pages,
+            pair.sample.pages,
         )
         for (first, last), value, error in zip(classes, values, errors, strict=True)
     ]
 
 
 def _modes(pair: _Pair) -> list[Comparison]:
-    modes = pair.solution.mode_probabilities
-    robots = pair.estimates.reading.robots
-    member = np.stack([robots == number for number in modes], axis=1).astype(np.float64)
-    values, errors = pair.estimates.level_shares(member)
+    seen = pair.sample.robot_estimates()
+    # A number of robots that the simulated controller never wants has no time in any run.
     return [
-        pair.share(
-            "mode_probabilities", str(number), solved, Estimate(float(value), float(error)), pair.estimates.pages
-        )
-        for (number, solved), value, error in zip(modes.items(), values, errors, strict=True)
+        pair.share("mode_probabilities", ActiveRobots(number), solved, seen.get(number, NEVER), pair.sample.pages)
+        for number, solved in pair.solution.mode_probabilities.items()
     ]
 
 
 def _points(pair: _Pair) -> list[Comparison]:
     found = []
     for fate in FATES:
-        cases = pair.estimates.cases(fate)
+        cases = pair.sample.cases(fate)
         positions: dict[int, None] = {}
         for order in pair.plan.points:
             solved_at = pair.solution.sojourn.quantile(order, fate)
             if solved_at is not None and cases > 0:
-                positions[pair.estimates.edge_near(solved_at)] = None
+                positions[pair.sample.edge_near(solved_at)] = None
         for position in positions:
-            limit = float(pair.estimates.edges[position])
+            limit = float(pair.sample.edges[position])
             law = pair.solution.sojourn.cdf([limit], fate)
             assert law is not None
-            simulated = pair.estimates.below(fate, position)
-            found.append(pair.share("sojourn_distribution", f"{fate}, {limit:.6g}", float(law[0]), simulated, cases))
+            simulated = pair.sample.below(fate, position)
+            found.append(pair.share("sojourn_distribution", SojournPoint(fate, limit), float(law[0]), simulated, cases))
     return found
 
 
@@ -155,7 +168,7 @@ def _quantiles(pair: _Pair) -> list[Comparison]:
             solved = pair.solution.sojourn.quantile(order, fate)
             if solved is None:
                 continue
-            simulated = pair.estimates.quantile(fate, order)
-            few = pair.estimates.cases(fate) * min(order, 1 - order)
-            found.append(pair.make("sojourn_quantiles", f"{fate}, {order:g}", solved, simulated, few))
+            simulated = pair.sample.quantile(fate, order)
+            few = pair.sample.cases(fate) * min(order, 1 - order)
+            found.append(pair.make("sojourn_quantiles", SojournQuantile(fate, order), solved, simulated, few))
     return found

@@ -5,8 +5,8 @@ of all times spent in the system (Little's law on the sample path). Both engines
 the same counts behind.
 
 Solved: probabilities sum to one; what enters leaves (flow balance); the residual of p Q = 0 is small; Little's law ties
-the mean number of pages to the mean sojourn time of the tagged page's chain; and the indexer is busy for exactly the
-work it does, :math:`1 - P_{star} = \lambda P_{success} b_1`.
+the mean number of pages to the mean sojourn time of the tagged page's chain; and the indexers are busy for exactly the
+work they do, :math:`c (1 - P_{star}) = \lambda P_{success} b_1` with c of them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 
 from analytic import Solution
 from crawltwin.model import Scenario
-from simulate.plan import Length
-from simulate.replications import Job, Piece, run_piece
-from validate.runs import Sample
+from simulate import Sample
+from simulate.engine.length import Length
+from simulate.sample.replications import Job, Piece, run_piece
 
 EXACT = 1e-9
 """Largest relative gap that is rounding."""
@@ -56,8 +56,8 @@ class Identity:
 def simulated_identities(sample: Sample) -> tuple[Identity, ...]:
     """Conservation of pages, and Little's law on the path, at their worst over all replications."""
     return (
-        Identity("simulated", "pages are conserved", float(sample.conservation), 0.0),
-        Identity("simulated", "Little's law on every path", sample.little, EXACT),
+        Identity("simulated", "pages are conserved", float(sample.diagnostics.conservation), 0.0),
+        Identity("simulated", "Little's law on every path", sample.diagnostics.little, EXACT),
     )
 
 
@@ -69,7 +69,10 @@ def engines_agree(scenario: Scenario, seed: int) -> Identity:
     length = Length(pages=ENGINE_PAGES, bins=10)
     one, other = (run_piece(Piece(Job(scenario, length, seed, engine), 0))[0] for engine in ("compiled", "simpy"))
     gap = float(np.abs(one.counts - other.counts).max())
-    for left, right in ((one.time_at_level, other.time_at_level), (one.sojourns, other.sojourns)):
+    for name in ("time_at_level", "sojourns", "control", "time_in_mode"):
+        left, right = getattr(one, name), getattr(other, name)
+        if not left.size:
+            continue
         gap = max(gap, float((np.abs(left - right) / np.maximum(np.abs(left), 1e-6 * one.time)).max()))
     return Identity("simulated", "both engines on the same random numbers", gap, EXACT)
 
@@ -85,7 +88,8 @@ def solved_identities(solution: Solution) -> tuple[Identity, ...]:
         "levels sum to one": float(levels.sum()) - 1,
         "modes sum to one": sum(solution.mode_probabilities.values()) - 1,
         "flow balance: lost, obsolete and indexed are all": fates - 1,
-        "the indexer is busy for the work it does": work - (1 - measures["starvation_probability"]),
+        "the indexer is busy for the work it does": work / solution.scenario.indexers
+        - (1 - measures["starvation_probability"]),
     }
     everyone = solution.sojourn.moment(1, "all")
     if everyone is not None:

@@ -26,13 +26,18 @@ from analytic import asymptotic_variance, settling_time
 from crawltwin.model import Scenario, TooLargeError
 from crawltwin.model.errors import ConvergenceError
 from validate.plan import ValidationPlan
-from validate.runs import WARMUP_SHARE
 from validate.verdict import Comparison, reach
 
 PILOT_PAGES = {"compiled": 1_000_000, "simpy": 50_000}
 """Pages of the pilot with each engine."""
 PILOT_REPLICATIONS = 50
 """Replications of the pilot."""
+LEAST_REPLICATIONS = 10
+"""Fewer give no usable standard error."""
+PAGES_UNSETTLED = 1000
+"""Least pages of a replication where the settling time is not known."""
+WARMUP_SHARE = 0.05
+"""Share of each replication that is left out."""
 SETTLED = 1e-4
 """Distance to equilibrium, in total variation, that a warm-up must reach."""
 CAUTION = 0.9
@@ -100,6 +105,16 @@ def least_pages(rate: float, settled: float | None, replications: int) -> int:
     return math.ceil(rate * settled / WARMUP_SHARE * replications)
 
 
+def settled_replications(pages: int, rate: float, settled: float | None, wanted: int) -> int:
+    """Replications, `wanted` at most, that forget their start within so many pages; 0 where too few would.
+
+    Where the settling time is not known, each replication has at least `PAGES_UNSETTLED` pages.
+    """
+    each = PAGES_UNSETTLED if settled is None else rate * settled / WARMUP_SHARE
+    most = min(int(pages / each * (1 + 1e-9)), wanted)
+    return most if most >= LEAST_REPLICATIONS else 0
+
+
 def chain_sigmas(scenario: Scenario, rate: float, states: int) -> dict[str, float]:
     """Standard error times the square root of the pages, from the chain, for every number that it knows exactly."""
     if states > MOST_STATES:
@@ -148,6 +163,11 @@ def plan_length(
     wanted = min(wanted, 1e15)
     pages = int(min(math.ceil(wanted), left))
     return PlannedLength(pages, math.ceil(wanted), limiting, sigma, settled, frozenset(known & set(sigma)))
+
+
+def too_short(budget: int, needed: int, settled: float | None) -> PlannedLength:
+    """The whole budget, which ends before enough replications have forgotten their start."""
+    return PlannedLength(budget, max(needed, budget + 1), "the warm-up", {}, settled)
 
 
 def given_length(pages: int, least: int, settled: float | None) -> PlannedLength:

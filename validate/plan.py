@@ -5,8 +5,9 @@ first, checked, printed with the result and has a content hash.
 
 Margins. Rates, times, numbers of pages or robots and costs have a relative margin. A probability has the larger of the
 relative margin and an absolute one, a tenth of it by default: at 0.5% a loss probability of 0.3 may be off by 0.0015,
-one of 0.02 by 0.0005. A purely relative margin on a rare event would ask for a run of any length to settle what
-nobody needs to know; whoever does sets the absolute margin to 0.
+one of 0.02 by 0.0005. The rate of switches has the larger of the relative margin and the absolute one times the
+arrival rate: it is settled as switches per page. A purely relative margin on a rare event would ask for a run of any
+length to settle what nobody needs to know; whoever does sets the absolute margin to 0.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import Any
 
 from crawltwin.model import MEASURES, InputError, checks
 from crawltwin.model.errors import Faults
+from crawltwin.model.settings import setting
 from crawltwin.model.value import Value
-from simulate.replications import ENGINES
-from simulate.streams import check_seed
+from simulate.engine.streams import check_seed
+from simulate.sample.settings import ENGINES
 
 DISTRIBUTIONS = ("mode_probabilities", "sojourn_distribution", "sojourn_quantiles")
 """What is compared beside the registry's measures."""
@@ -75,15 +77,17 @@ class ValidationPlan(Value):
     (0.01, 0.0005)
     """
 
-    margin: float = 0.005
-    absolute_margin: float | None = None
-    confidence: float = 0.99
-    power: float = 0.99
-    budget: int = 2_000_000_000
-    pages: int | None = None
-    seed: int = 1
-    replications: int = 100
-    engine: str = "compiled"
+    margin: float = setting(0.005, help="relative margin; with --trace 0.1 is the default")
+    absolute_margin: float | None = setting(
+        None, help="margin of small probabilities", default_words="a tenth of --margin"
+    )
+    confidence: float = setting(0.99, help="of every claim; with --trace 0.95 is the default")
+    power: float = setting(0.99, help="chance that a sound number is found equivalent")
+    budget: int = setting(2_000_000_000, help="pages at most")
+    pages: int | None = setting(None, help="exactly this length, in place of a planned one")
+    seed: int = setting(1, help="seed of everything random")
+    replications: int = setting(100, help="independent runs; 50 with --random")
+    engine: str = setting("compiled", help="which engine simulates", choices=ENGINES)
     quantiles: tuple[float, ...] = (0.5, 0.9, 0.99)
     points: tuple[float, ...] = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
     measures: tuple[str, ...] = COMPARED
@@ -124,13 +128,15 @@ class ValidationPlan(Value):
     def _content(self) -> tuple[Any, ...]:
         return tuple(getattr(self, field.name) for field in fields(self))
 
-    def margin_of(self, measure: str, solved: float) -> float:
-        """The margin for one solved value of a measure."""
+    def margin_of(self, measure: str, solved: float, arrival_rate: float = 0.0) -> float:
+        """The margin for one solved value of a measure; `arrival_rate` serves that of the rate of switches."""
         if measure not in COMPARED:
             raise InputError(f"measure must be among {', '.join(COMPARED)}; got {measure!r}")
         relative = self.margin * abs(solved)
         assert self.absolute_margin is not None
-        return max(relative, self.absolute_margin) if measure in PROBABILITIES else relative
+        if measure in PROBABILITIES:
+            return max(relative, self.absolute_margin)
+        return max(relative, self.absolute_margin * arrival_rate) if measure == "switch_rate" else relative
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

@@ -1,5 +1,8 @@
 """Random crawlers, always valid and of modest size: the ground on which the whole product is calibrated.
 
+Crawlers as in the paper are drawn here, those with several indexers, hysteresis, polling and robots that finish their
+fetch in `validate.random_features`.
+
 Scenario `index` of a seed is a function of the two numbers alone. Kinds of arrivals and admission rules take turns, so
 that any 15 neighbours hold every combination of the five kinds with the three rules; everything else is drawn: phases
 and rates, batch sizes, phase types of service and obsolescence, capacity, thresholds (or a free table), costs.
@@ -11,40 +14,22 @@ reached within some hundred events and no fate is so rare that a normal law coul
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
-from crawltwin.model import (
-    ADMISSIONS,
-    BMAP,
-    ControlledArrivals,
-    CostWeights,
-    IndependentRobots,
-    LevelPolicy,
-    MarkedStream,
-    ModeMatrices,
-    PhaseType,
-    Policy,
-    ScaledStream,
-    Scenario,
-    ThinnedStream,
-    ThresholdPolicy,
-    coxian,
-    erlang,
-    exponential,
-    hyperexponential,
-)
-from crawltwin.model.checks import FloatArray
+from crawltwin.model import ADMISSIONS, CostWeights, Scenario
 from crawltwin.model.scenario import Admission
+from validate.random_features import random_feature_scenario
+from validate.random_parts import KINDS, LARGEST_CAPACITY, MOST_STATES, draw_arrivals, draw_phase_type, draw_policy
 
-KINDS = ("modes", "independent", "thinned", "marked", "scaled")
-"""The five kinds of arrivals, in the order in which they take turns."""
-MOST_STATES = 1500
-"""Largest explicit chain."""
-LARGEST_CAPACITY = 12
+Family = Literal["paper", "features"]
+FAMILIES: tuple[Family, ...] = ("paper", "features")
+"""Random crawlers as in the paper, and those that go beyond it."""
 
 
-def random_scenario(seed: int, index: int) -> Scenario:
-    """The scenario of that index in the series of that seed.
+def random_scenario(seed: int, index: int, family: Family = "paper") -> Scenario:
+    """The scenario of that index in the series of that seed; each family has a series of its own.
 
     Cost: a millisecond.
 
@@ -55,25 +40,29 @@ def random_scenario(seed: int, index: int) -> Scenario:
     >>> [random_scenario(1, index).arrivals.kind for index in range(5)]
     ['modes', 'independent', 'thinned', 'marked', 'scaled']
     """
+    if family == "features":
+        return random_feature_scenario(seed, index)
     rng = np.random.default_rng(np.random.SeedSequence([seed, index]))
     admission: Admission = ("partial", "all-or-nothing", "overflow")[(index // len(KINDS)) % len(ADMISSIONS)]
-    arrivals = _arrivals(rng, KINDS[index % len(KINDS)])
-    service, obsolescence = _phase_type(rng, 1.0), _phase_type(rng, float(rng.uniform(1.0, 8.0)))
+    arrivals = draw_arrivals(rng, KINDS[index % len(KINDS)])
+    service, obsolescence = draw_phase_type(rng, 1.0), draw_phase_type(rng, float(rng.uniform(1.0, 8.0)))
     no_ageing = rng.random() < 0.1
     capacity = int(rng.integers(1, LARGEST_CAPACITY + 1))
     extra = arrivals.max_batch - 1 if admission == "overflow" else 0
     phases = 1 if no_ageing else obsolescence.order
     while capacity > 1 and _states(arrivals.phases, service.order, phases, capacity + extra) > MOST_STATES:
         capacity -= 1
-    policy = _policy(rng, arrivals.robot_numbers, capacity)
+    policy = draw_policy(rng, arrivals.robot_numbers, capacity)
     load = float(rng.uniform(0.4, 2.5))
     busiest = max(arrivals.mode(robots).page_rate for robots in policy.robots_used)
+    # The cost is drawn last: the order of the draws makes the series.
+    fresh = 0.0 if no_ageing else load / busiest * float(rng.uniform(1.0, 8.0))
     return Scenario(
         title=f"random crawler {index} of seed {seed}",
         capacity=capacity,
         arrivals=arrivals,
-        service=_with_mean(service, load / busiest),
-        obsolescence=None if no_ageing else _with_mean(obsolescence, load / busiest * float(rng.uniform(1.0, 8.0))),
+        service=service.scaled(service.mean / (load / busiest)),
+        obsolescence=None if no_ageing else obsolescence.scaled(obsolescence.mean / fresh),
         policy=policy,
         cost=CostWeights(*[float(weight) for weight in rng.uniform(1, 100, 5)]),
         admission=admission,
@@ -82,84 +71,3 @@ def random_scenario(seed: int, index: int) -> Scenario:
 
 def _states(arrival: int, service: int, obsolescence: int, top: int) -> int:
     return arrival * (1 + service * sum(int(obsolescence**waiting) for waiting in range(top)))
-
-
-def _arrivals(rng: np.random.Generator, kind: str) -> ControlledArrivals:
-    robots = int(rng.integers(2, 5))
-    if kind == "modes":
-        phases, factors = int(rng.integers(1, 4)), np.sort(rng.uniform(0.5, 3.0, robots))
-        return ModeMatrices({r: _bmap(rng, phases).scaled(float(factors[r - 1])) for r in range(1, robots + 1)})
-    if kind == "independent":
-        return IndependentRobots(tuple(_bmap(rng, int(rng.integers(1, 3))) for _ in range(min(robots, 3))))
-    if kind == "thinned":
-        keep = np.append(np.sort(rng.uniform(0.1, 0.9, robots - 1)), 1.0)
-        return ThinnedStream(_bmap(rng, int(rng.integers(1, 4))), tuple(float(q) for q in keep))
-    if kind == "scaled":
-        return ScaledStream(_bmap(rng, int(rng.integers(1, 4))), robots)
-    phases = int(rng.integers(1, 4))
-    own = [[_rates(rng, phases, 0.7) for _ in range(int(rng.integers(1, 3)))] for _ in range(robots)]
-    D0 = _changes(rng, phases)
-    np.fill_diagonal(D0, -(D0.sum(axis=1) + sum(block.sum(axis=1) for blocks in own for block in blocks)))
-    return MarkedStream(D0, own)
-
-
-def _bmap(rng: np.random.Generator, phases: int) -> BMAP:
-    """A BMAP with batches of up to four pages and rates of order one."""
-    blocks = [_rates(rng, phases, 0.7) * float(rng.uniform(0.2, 1.0)) for _ in range(int(rng.integers(1, 5)))]
-    D0 = _changes(rng, phases)
-    np.fill_diagonal(D0, -(D0.sum(axis=1) + sum(block.sum(axis=1) for block in blocks)))
-    return BMAP([D0, *blocks])
-
-
-def _rates(rng: np.random.Generator, phases: int, density: float) -> FloatArray:
-    """Rates of one batch size: some entries missing, none of the rows empty."""
-    rates = rng.gamma(1.5, 1 / 1.5, (phases, phases)) * (rng.random((phases, phases)) < density)
-    rates[np.arange(phases), rng.integers(0, phases, phases)] += 0.1 + rng.random(phases)
-    return np.asarray(rates)
-
-
-def _changes(rng: np.random.Generator, phases: int) -> FloatArray:
-    """Changes of phase without a page: a cycle at least, so that every phase is reached."""
-    D0 = np.zeros((phases, phases))
-    if phases > 1:
-        D0 = rng.gamma(1.5, 0.3, (phases, phases)) * (rng.random((phases, phases)) < 0.5)
-        D0[np.arange(phases), np.roll(np.arange(phases), -1)] += 0.2
-        np.fill_diagonal(D0, 0.0)
-    return D0
-
-
-def _phase_type(rng: np.random.Generator, mean: float) -> PhaseType:
-    """Exponential, Erlang, hyperexponential, Coxian, or a general one of two phases."""
-    shape = int(rng.integers(0, 5))
-    if shape == 0:
-        return exponential(mean)
-    if shape == 1:
-        return erlang(int(rng.integers(2, 4)), mean)
-    if shape == 2:
-        weight = float(rng.uniform(0.2, 0.9))
-        return hyperexponential([weight, 1 - weight], [float(rate) for rate in rng.uniform(0.3, 4.0, 2)])
-    if shape == 3:
-        stages = int(rng.integers(2, 4))
-        return coxian(
-            [float(rate) for rate in rng.uniform(0.5, 4.0, stages)],
-            [float(chance) for chance in rng.uniform(0.2, 1.0, stages - 1)],
-        )
-    ways, exits, first = rng.uniform(0.1, 2.0, 2), rng.uniform(0.1, 2.0, 2), float(rng.uniform(0.1, 0.9))
-    return PhaseType([first, 1 - first], [[-ways[0] - exits[0], ways[0]], [ways[1], -ways[1] - exits[1]]])
-
-
-def _with_mean(law: PhaseType, mean: float) -> PhaseType:
-    """The same law in another unit of time."""
-    return PhaseType(law.initial, law.subgenerator * (law.mean / mean))
-
-
-def _policy(rng: np.random.Generator, known: tuple[int, ...], capacity: int) -> Policy:
-    """Thresholds between -1 and the capacity, some of them equal; every fifth policy a free table."""
-    if rng.random() < 0.2:
-        return LevelPolicy([int(robots) for robots in rng.choice(known, capacity + 1)])
-    used = rng.permutation(known)[: int(rng.integers(1, len(known) + 1))]
-    if rng.random() < 0.7:
-        used = np.sort(used)[::-1]
-    return ThresholdPolicy(
-        [int(robots) for robots in used], [int(j) for j in np.sort(rng.integers(-1, capacity + 1, used.size - 1))]
-    )

@@ -19,13 +19,15 @@ The solved side may be an approximation: its error counts against the claim on b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
+
+from validate.parts import Part
 
 Word = Literal["equivalent", "different", "inconclusive"]
 
@@ -38,8 +40,8 @@ class Comparison:
     ----------
     measure : str
         Name of the measure.
-    part : str
-        Which part of it, for measures with several numbers: a level, a number of robots, a point of a distribution.
+    part : Part or str
+        Which part of it, for measures with several numbers (`validate.parts`); an empty text for the others.
     solved, simulated : float
         The two values.
     error : float
@@ -53,7 +55,7 @@ class Comparison:
     """
 
     measure: str
-    part: str
+    part: Part | str
     solved: float
     simulated: float
     error: float
@@ -64,7 +66,7 @@ class Comparison:
     @property
     def name(self) -> str:
         """Measure and part in one word."""
-        return f"{self.measure}[{self.part}]" if self.part else self.measure
+        return self.measure if self.part == "" else f"{self.measure}[{self.part}]"
 
     @property
     def difference(self) -> float:
@@ -101,7 +103,8 @@ class Comparison:
         if math.isinf(self.error):
             return 1.0
         if self.error == 0.0:
-            return 0.0 if room > 0 else 1.0
+            # Two constants that are the same number agree within any margin, none included.
+            return 0.0 if room > 0 or room == self.difference == 0.0 else 1.0
         return float(stats.t.sf(room / self.error, self.freedom))
 
 
@@ -183,7 +186,7 @@ def judge(
         elif p <= alpha:
             word = "different"
         reach = 0.0 if found.error == 0.0 else float(stats.t.isf(alpha, found.freedom)) * found.error
-        missing = _missing(found, alpha, power, pages, len(comparisons)) if word == "inconclusive" else None
+        missing = missing_pages(found, alpha, power, pages, len(comparisons)) if word == "inconclusive" else None
         verdicts.append(
             Verdict(
                 found, found.simulated - reach, found.simulated + reach, word, found.p_equivalence, float(p), missing
@@ -192,17 +195,17 @@ def judge(
     return tuple(verdicts)
 
 
-def all_equivalent(verdicts: Sequence[Verdict]) -> bool:
-    """The intersection-union claim: every measure is equivalent, at the confidence of a single one."""
-    return all(verdict.word == "equivalent" for verdict in verdicts)
-
-
 def overall(verdicts: Sequence[Verdict]) -> Word:
+    """The worst word of several verdicts; `inconclusive` where there is none."""
+    return worst_word(verdict.word for verdict in verdicts)
+
+
+def worst_word(words: Iterable[Word]) -> Word:
     """`different` when anything is, `equivalent` when everything is, else `inconclusive`."""
-    words = {verdict.word for verdict in verdicts}
-    if "different" in words:
+    found = set(words)
+    if "different" in found:
         return "different"
-    return "equivalent" if words == {"equivalent"} else "inconclusive"
+    return "equivalent" if found == {"equivalent"} else "inconclusive"
 
 
 def reach(confidence: float, power: float) -> float:
@@ -217,7 +220,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _missing(found: Comparison, alpha: float, power: float, pages: int, family: int) -> int | None:
+def missing_pages(found: Comparison, alpha: float, power: float, pages: int, family: int) -> int | None:
     """Pages until the tests decide, if the difference stays what it is; None when that cannot be told."""
     if not math.isfinite(found.error) or pages <= 0:
         return None

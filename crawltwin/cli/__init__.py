@@ -1,1 +1,1 @@
-"""The command line, one file a command."""
+"""The command line, one file per command; `tables` holds what people see of each answer."""

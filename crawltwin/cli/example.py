@@ -5,35 +5,42 @@ from __future__ import annotations
 import argparse
 import sys
 
+from crawltwin.cli.options import whole
 from crawltwin.cli.output import save
-from crawltwin.model import InputError, scenario_file
-from crawltwin.model.examples import EXAMPLES, load
+from crawltwin.model.errors import InputError
 
 TRACE = "trace"
-_TRACE_WORDS = "no scenario but a log: 65,000 deliveries of a crawler whose true model is known, for crawltwin plan"
-EPILOG = "examples:\n" + "\n".join(
-    [f"  {name:18s} {example.words}" for name, example in EXAMPLES.items()] + [f"  {TRACE:18s} {_TRACE_WORDS}"]
-)
+TRACE_SEED = 1
+EPILOG = """examples:
+  crawltwin example                               the list of all
+  crawltwin example paper --out paper.toml        the founding paper's first example
+  crawltwin example trace --out demo.crawl.log    no scenario but a log, for crawltwin plan
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="which one; without it they are listed")
     parser.add_argument("--out", metavar="FILE", help="write there (.toml or .json) instead of to standard output")
-    parser.add_argument("--seed", type=int, metavar="N", help="of the trace (default 1)")
+    parser.add_argument("--seed", type=whole, metavar="N", help=f"seed of the trace (default: {TRACE_SEED})")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the scenario, with a comment that says what it is."""
+    from crawltwin.model import scenario_file
+    from crawltwin.model.examples import EXAMPLES, load
+
     if options.name is None:
         if options.out:
             raise InputError(f"NAME must be given with --out; got none. One of {', '.join(EXAMPLES)}")
-        print(EPILOG)
+        trace = "no scenario but a log: 65,000 deliveries of a crawler whose true model is known, for crawltwin plan"
+        words = {name: example.words for name, example in EXAMPLES.items()} | {TRACE: trace}
+        print("examples:", *(f"  {name:18s} {text}" for name, text in words.items()), sep="\n")
         return 0
     if options.name == TRACE:
         from crawltwin.plan.demo_trace import demo_log
 
-        return _write(options.out, demo_log(1 if options.seed is None else options.seed))
+        return _write(options.out, demo_log(_seed(options.seed)))
     if options.seed is not None:
         raise InputError(f"--seed must come with the example {TRACE}; got {options.name!r}, which is not random")
     scenario = load(options.name)
@@ -42,6 +49,12 @@ def run(options: argparse.Namespace) -> int:
     if not as_json:
         text = f"# {EXAMPLES[options.name].words}\n# crawltwin solve, optimize: see --help of each\n\n{text}"
     return _write(options.out, text)
+
+
+def _seed(given: int | None) -> int:
+    if given is not None and given < 0:
+        raise InputError(f"--seed must be at least 0; got {given}")
+    return TRACE_SEED if given is None else given
 
 
 def _write(path: str | None, text: str) -> int:

@@ -1,132 +1,242 @@
 """`crawltwin`: finds the command, runs it, turns errors into words and exit codes.
 
-Exit codes: 0 done, 1 a verdict failed, 2 the input was wrong, 3 a numerical method did not converge.
+Exit codes: 0 done, 1 a verdict failed, 2 the input was wrong, 3 a numerical method did not converge, 130 interrupted.
 
-Only the module of the command that is asked for is imported, so that `crawltwin --help` answers at once.
+Only the module of the command that is asked for is imported, so that `crawltwin --help` answers at once. A command is a
+module of this package with ``EPILOG``, ``add_arguments(parser)`` and ``run(options)``, which returns the exit code.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, cast
+from contextlib import contextmanager
+from importlib import import_module
 
 import crawltwin
-from crawltwin.cli.output import complain
+from crawltwin.cli.output import complain, visible
 
+TYPE_CHECKING = False  # what `typing` would say: help is shown without loading it
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import ModuleType
+    from typing import NoReturn
 
-class Command(Protocol):
-    """What each command's module offers."""
-
-    EPILOG: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the options."""
-
-    def run(self, options: argparse.Namespace) -> int:
-        """Do the work; return the exit code."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A command's line in the help, and where its code is."""
-
-    module: str
-    help: str
-
-
-COMMANDS: dict[str, Entry] = {
-    "example": Entry("crawltwin.cli.example", "write a ready scenario file, to have something to run at once"),
-    "solve": Entry("crawltwin.cli.solve", "stationary measures of a scenario, solved exactly"),
-    "simulate": Entry("crawltwin.cli.simulate", "simulated measures with intervals, event by event"),
-    "optimize": Entry("crawltwin.cli.optimize", "the best thresholds for every set of robots"),
-    "validate": Entry("crawltwin.cli.validate", "the solved side against the simulated one, a verdict for each number"),
-    "plan": Entry("crawltwin.cli.plan", "from a log to a decision: how many robots at which backlog, and how sure"),
-    "sweep": Entry("crawltwin.cli.sweep", "measures and best policies over a grid: what if ...?"),
-    "reproduce": Entry("crawltwin.cli.reproduce", "every table and figure of the founding paper, against the print"),
-    "fit": Entry("crawltwin.cli.fit", "a raw crawler log to a model, with goodness of fit and a scenario"),
+COMMANDS = {
+    "example": "write a ready scenario file, to have something to run at once",
+    "solve": "stationary measures of a scenario, solved exactly",
+    "simulate": "simulated measures with intervals, event by event",
+    "optimize": "the best thresholds for every set of robots",
+    "validate": "the solved side against the simulated one, a verdict for each number",
+    "plan": "from a log to a decision: how many robots at which backlog, and how sure",
+    "sweep": "measures and best policies over a grid: what if ...?",
+    "reproduce": "every table and figure of the founding paper, against the print",
+    "live": "a real crawl on this machine, predicted, run and judged",
+    "watch": "a growing log: predicted against seen, alarms, a new policy when it is worth it",
+    "fit": "a raw crawler log to a model, with goodness of fit and a scenario",
 }
+"""Each command with its line in the help; `crawltwin.cli.NAME` is its module."""
 
+OUTPUT_FILES = ("out", "write", "records", "timeline", "picture", "policy_file")
+OUTPUT_FOLDERS = ("report", "resume", "store", "keep")
+"""Options of any command that name what is written."""
+
+_WORDS = (
+    "One crawler, two models of it: solved as a Markov chain and run as an event simulation, each the proof of the "
+    "other."
+)
 _EPILOG = """a first walk:
   crawltwin example paper --out paper.toml    the founding paper's first example
   crawltwin solve paper.toml                  every measure, exact
   crawltwin optimize paper.toml               how many robots at which backlog
 
-exit codes: 0 done, 1 a verdict failed, 2 the input was wrong, 3 a method did not converge
+exit codes: 0 done, 1 a verdict failed, 2 the input was wrong, 3 a method did not converge, 130 interrupted
 """
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints show control characters instead of sending them to the terminal."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and leave with exit code 2."""
+        super().error(visible(message))
+
+
+class _Completion(argparse.Action):
+    """Print the script with which a shell completes words, and leave."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *words: object, **_: object) -> None:
+        """The shell's name is the second of the words."""
+        from crawltwin.cli.terminal.completion import completion_script
+
+        sys.stdout.write(completion_script(str(words[1]), COMMANDS))
+        parser.exit()
+
+
+def _layout(prog: str) -> argparse.HelpFormatter:
+    """Texts keep their lines; the width is found without the library that argparse would load for it."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
+    except (OSError, ValueError):
+        columns = 80
+    return argparse.RawDescriptionHelpFormatter(prog, width=max(columns, 40) - 2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    with _terminated_like_interrupted():
+        return _guarded(lambda: _run(words))
+
+
+def _run(words: list[str]) -> int:
     asked = next((word for word in words if not word.startswith("-")), None)
-    parser = argparse.ArgumentParser(
-        prog="crawltwin",
-        description="One crawler, two models of it: solved as a Markov chain and run as an event simulation, "
-        "each the proof of the other.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog="crawltwin", description=_WORDS, epilog=_EPILOG, formatter_class=_layout)
     parser.add_argument("--version", action="version", version=f"crawltwin {crawltwin.__version__}")
+    parser.add_argument(
+        "--completion",
+        action=_Completion,
+        choices=("bash", "zsh", "fish"),
+        help="print a script with which this shell completes commands and options",
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    loaded: Command | None = None
-    for name, entry in COMMANDS.items():
-        own = commands.add_parser(
-            name,
-            help=entry.help,
-            description=entry.help[0].upper() + entry.help[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+    loaded: ModuleType | None = None
+    for name, line in COMMANDS.items():
+        own = commands.add_parser(name, help=line, description=f"{line[0].upper()}{line[1:]}.", formatter_class=_layout)
         if name == asked:
-            loaded = cast("Command", importlib.import_module(entry.module))
+            loaded = import_module(f"crawltwin.cli.{name}")
             own.epilog = loaded.EPILOG
             loaded.add_arguments(own)
     options = parser.parse_args(words)
     assert loaded is not None
-    return _guarded(loaded, options)
+    import warnings
+
+    from crawltwin.work.caches import find_cache_folders
+
+    _check_outputs(options)
+    find_cache_folders()
+    with warnings.catch_warnings():
+        warnings.showwarning = _told(warnings.showwarning)
+        code: int = loaded.run(options)
+    sys.stdout.flush()
+    return code
 
 
-def _guarded(command: Command, options: argparse.Namespace) -> int:
-    from crawltwin.model.errors import ConvergenceError, InputError
+def _told(usual: Callable[..., None]) -> Callable[..., None]:
+    """Show a warning of ours as one line, and every other one as usual."""
 
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that knows no Greek gets escapes instead of an error.
-        sys.stdout.reconfigure(errors="backslashreplace")
+    def told(message: Warning | str, category: type[Warning], *place: object, **more: object) -> None:
+        if category.__module__.startswith("crawltwin."):
+            complain([message])
+        else:
+            usual(message, category, *place, **more)
+
+    return told
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Refuse outputs that cannot be written before the work begins, so that none is written without the others."""
+    from crawltwin.model.errors import Faults
+    from crawltwin.model.files import check_folder, check_writable
+
+    faults = Faults()
+    places: dict[str, str] = {}
+    for name in (*OUTPUT_FILES, *OUTPUT_FOLDERS):
+        path = getattr(options, name, None)
+        if path:
+            with faults.under(""):
+                (check_folder if name in OUTPUT_FOLDERS else check_writable)(path)
+                other = places.setdefault(os.path.realpath(path), name)
+                if other != name and name in OUTPUT_FILES:
+                    both = f"--{other} and --{name.removesuffix('_file')}"
+                    faults.add("", f"{both} must be two files; got {path!r} for both")
+    faults.raise_if_any()
+
+
+def _guarded(work: Callable[[], int]) -> int:
+    """The exit code of the work, with errors turned into words."""
+    _open_streams()
     try:
-        _check_outputs(options)
-        code = command.run(options)
-        sys.stdout.flush()
-        return code
-    except InputError as error:
-        complain(error.faults)
-        return 2
-    except ConvergenceError as error:
-        complain([error])
-        return 3
+        return work()
     except KeyboardInterrupt:
-        complain(["interrupted; nothing was written"])
-        return 130
+        return _interrupted()
     except BrokenPipeError:
         # The reader went away (`| head`): leave without a word, and without a second error at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if isinstance(error, SystemError) and _began_as_interrupt(error):
+            return _interrupted()
+        faults, code = _explained(error)
+        if not faults:
+            raise
+        complain(faults)
+        return code
 
 
-def _check_outputs(options: argparse.Namespace) -> None:
-    """Refuse output files that cannot be written before the work begins, so that none is written without the others."""
-    from crawltwin.model.errors import InputError
-    from crawltwin.model.files import check_writable
+def _interrupted() -> int:
+    # Whoever is impatient and presses again shall not see how the work is put away.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Python remembers an interrupt inside `exec` (numba uses it) and would end by the signal; this makes it forget.
+    exec("")
+    complain(["interrupted; nothing was written"])
+    return 130
 
-    files = [path for path in (getattr(options, "out", None), getattr(options, "write", None)) if path]
-    for path in files:
-        check_writable(path)
-    if len({os.path.realpath(path) for path in files}) < len(files):
-        raise InputError(f"--out and --write must be two files; got {files[0]!r} for both")
+
+def _began_as_interrupt(error: BaseException | None) -> bool:
+    """Whether an interrupt lies beneath: numba makes a SystemError of one that meets it between compiled functions."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _explained(error: Exception) -> tuple[Sequence[object], int]:
+    """What to say of an error, and the exit code; nothing to say of a mistake in the program itself."""
+    from crawltwin.model.errors import ConvergenceError, CrawltwinError, InputError
+    from crawltwin.model.lazy import foreign_room
+
+    if isinstance(error, InputError):
+        return error.faults, 2
+    if isinstance(error, CrawltwinError):
+        return [error], 3 if isinstance(error, ConvergenceError) else 2
+    if isinstance(error, MemoryError):
+        return ["the work must fit into the memory of this machine; got none left. Use a smaller model"], 2
+    if isinstance(error, OSError):
+        about = "" if error.filename is None else f" for {str(error.filename)!r}"
+        return [f"the system must allow what the work needs; got {error.strerror or error}{about}"], 2
+    if isinstance(error, ImportError):
+        words = foreign_room((error.name or "").partition(".")[0])
+        return [] if words is None else [words], 2
+    return [], 1
+
+
+def _open_streams() -> None:
+    """Standard output and error that can be written to, whatever they were connected with."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - stays open
+    if hasattr(sys.stdout, "reconfigure"):
+        # A terminal that knows no Greek gets escapes instead of an error.
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _terminated_like_interrupted() -> Iterator[None]:
+    """While this lasts, SIGTERM does what Ctrl-C does: the work is put away and the exit code is 130."""
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    except ValueError:
+        # Not the main thread: signals are another's business.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before[0])
+        signal.signal(signal.SIGINT, before[1])
 
 
 def run() -> None:

@@ -1,114 +1,179 @@
-"""What people and programs get to see: tables and progress for people, one JSON object for programs."""
+"""What people and programs get to see: tables, sentences and progress for people, one JSON object for programs.
+
+Whatever comes from a file or from the command line is shown with its control characters made visible: a file name may
+hold sequences that move the cursor, change colours or forge a line.
+"""
 
 from __future__ import annotations
 
-import json
-import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import cache
 
+TYPE_CHECKING = False  # what `typing` would say: help is shown without loading it
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
 
     from rich.console import Console
-    from rich.table import Table
+
+    from crawltwin.report.blocks import Report
 
 
+def visible(text: object) -> str:
+    r"""The text with every character that a terminal would obey or hide written as an escape.
+
+    Examples
+    --------
+    >>> visible("a\x1b[31mb\nc")
+    'a\\x1b[31mb\\nc'
+    """
+    return "".join(_escaped(character) for character in str(text))
+
+
+def _escaped(character: str) -> str:
+    import unicodedata
+
+    if character.isprintable() or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape", "backslashreplace").decode()
+
+
+@cache
 def console(error: bool = False) -> Console:
-    """A terminal for people: standard output, or standard error for progress and complaints."""
+    """A terminal for people: standard output, or standard error for progress."""
     from rich.console import Console
 
     return Console(stderr=error, highlight=False, soft_wrap=False)
 
 
 def complain(faults: Iterable[object]) -> None:
-    """Say what is wrong on standard error, one line a fault."""
+    """Say what is wrong on standard error, one line for each fault."""
     for fault in faults:
-        print(f"crawltwin: {fault}", file=sys.stderr)
+        print(f"crawltwin: {visible(fault)}", file=sys.stderr)
 
 
-def to_json(answer: Any) -> str:
-    """One JSON object; what is not a number (NaN, infinity) becomes null."""
-    return json.dumps(_plain(answer), indent=1, allow_nan=False) + "\n"
+def say(*sentences: str, style: str | None = None) -> None:
+    """Sentences for people on standard output, each on a line of its own."""
+    for sentence in sentences:
+        console().print(visible(sentence), style=style, markup=False)
 
 
-def print_json(answer: Any) -> None:
-    """The whole answer on standard output, nothing else there."""
-    sys.stdout.write(to_json(answer))
+def show_notes(notes: Iterable[str], word: str = "Note", style: str = "dim") -> None:
+    """Remarks below a table."""
+    say(*(f"{word}: {note}." for note in notes), style=style)
 
 
-def save(path: str | Path, text: str) -> None:
-    """Write an output file whole or not at all, and say so to people."""
-    from crawltwin.model.files import write_whole
-
-    write_whole(path, text)
-    print(f"wrote {path}", file=sys.stderr)
-
-
-def table(
-    title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], bold: int | None = None
-) -> Table:
-    """A rich table; `columns` are (heading, "left" or "right"), `bold` the row to point out."""
+def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], bold: int | None = None) -> None:
+    """A table for people; a heading that begins with > is that of a column of numbers, `bold` the row to point out."""
     from rich.table import Table
     from rich.text import Text
 
-    found = Table(title=Text(title), title_justify="left", title_style="bold", header_style="bold", pad_edge=False)
-    for heading, side in columns:
-        found.add_column(heading, justify="right" if side == "right" else "left")
+    found = Table(
+        title=Text(visible(title)), title_justify="left", title_style="bold", header_style="bold", pad_edge=False
+    )
+    for heading in headings:
+        side: Any = "right" if heading.startswith(">") else "left"
+        found.add_column(Text(visible(heading.removeprefix(">"))), justify=side, overflow="fold")
     for index, row in enumerate(rows):
-        found.add_row(*[Text(cell) for cell in row], style="bold" if index == bold else None)
-    return found
+        found.add_row(*[Text(visible(cell)) for cell in row], style="bold" if index == bold else None)
+    console().print(found)
 
 
 def number(value: float | None, digits: int = 6) -> str:
     """A number for people; a dash for one that does not exist."""
+    import math
+
     return "-" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
 
 
+def to_json(answer: Any) -> str:
+    """One JSON object; what is not a number (NaN, infinity) becomes null."""
+    import json
+
+    return json.dumps(plain_json(answer), indent=1, allow_nan=False) + "\n"
+
+
+def hand_out(options: argparse.Namespace, answer: Any, show: Callable[[], None]) -> None:
+    """The answer where it was asked for: in a file, as the only text on standard output, or as tables for people."""
+    if options.out:
+        save(options.out, to_json(answer))
+    tell(options, answer, show)
+
+
+def tell(options: argparse.Namespace, answer: Any, show: Callable[[], None]) -> None:
+    """The answer on standard output: one JSON object for programs, or tables for people."""
+    if options.json:
+        sys.stdout.write(to_json(answer))
+    else:
+        show()
+
+
+def save(path: str | Path, text: str | bytes) -> None:
+    """Write an output file whole or not at all, and say so to people."""
+    from crawltwin.model.files import write_whole
+
+    write_whole(path, text)
+    print(f"wrote {visible(path)}", file=sys.stderr)
+
+
+def save_report(report: Report, directory: str, beside: Mapping[str, str] | None = None) -> None:
+    """Write the report in all its forms with what stands beside it, and say where."""
+    from crawltwin.pages.files import write_report
+
+    print(f"wrote {visible(write_report(report, directory, beside or {})[-1])}", file=sys.stderr)
+
+
+def command_line() -> str:
+    """The command as it was typed, for the provenance of a report."""
+    import shlex
+
+    return "crawltwin " + shlex.join(sys.argv[1:])
+
+
 @contextmanager
-def progress(words: str, quiet: bool = False) -> Iterator[Callable[[float, float], None]]:
-    """A progress bar on standard error that appears only after two seconds; gives `update(done, total)`."""
+def progress(words: str, quiet: bool = False, after: float = 2.0) -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error that appears only after some seconds; gives `update(done, total, words)`."""
     import time
 
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(),
-        console=console(error=True),
-        transient=True,
-        disable=quiet,
-    )
     began = time.monotonic()
-    task = bar.add_task(words, total=None)
-    shown = False
+    bar: Any = None
 
-    def update(done: float, total: float) -> None:
-        nonlocal shown
-        if not shown and time.monotonic() - began > 2:
+    def update(done: float, total: float, now: str = "") -> None:
+        nonlocal bar
+        if bar is None:
+            if quiet or time.monotonic() - began < after:
+                return
+            bar = _bar()
+            bar.add_task(words, total=None)
             bar.start()
-            shown = True
-        bar.update(task, completed=done, total=total)
+        bar.update(bar.task_ids[0], completed=done, total=total, description=visible(now or words))
 
     try:
         yield update
     finally:
-        if shown:
+        if bar is not None:
             bar.stop()
 
 
-def _plain(value: Any) -> Any:
+def _bar() -> Any:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    percent = TextColumn("{task.percentage:>3.0f}%")
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), percent, TimeRemainingColumn())
+    return Progress(*columns, console=console(error=True), transient=True)
+
+
+def plain_json(value: Any) -> Any:
+    """Plain values for JSON; what is not a number (NaN, infinity) becomes None."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain_json(item) for item in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
+        return plain_json(value.tolist())
+    if isinstance(value, float) and not abs(value) < float("inf"):
         return None
     return value

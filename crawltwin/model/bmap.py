@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import expm
 
 from crawltwin.model import checks
 from crawltwin.model.checks import FloatArray
@@ -72,7 +71,9 @@ class BMAP(Value):
         return (self.D,)
 
     def __repr__(self) -> str:
-        return f"BMAP({self.phases} phases, batches up to {self.max_batch}, {self.page_rate:.6g} pages a unit of time)"
+        return (
+            f"BMAP({self.phases} phases, batches up to {self.max_batch}, {self.page_rate:.6g} pages per unit of time)"
+        )
 
     @classmethod
     def poisson(cls, rate: float, batch_sizes: Sequence[float] = (1.0,)) -> BMAP:
@@ -180,6 +181,8 @@ class BMAP(Value):
         Z = np.linalg.inv(np.outer(e, theta) - self.generator) - np.outer(e, theta)
         inner = Z
         if np.isfinite(t):
+            from scipy.linalg import expm
+
             inner = Z - Z @ Z @ (np.eye(self.phases) - expm(self.generator * t)) / t
         return float(theta @ M2 @ e + 2 * theta @ M1 @ inner @ M1 @ e) / self.page_rate
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from crawltwin.model.errors import Faults
 
@@ -92,6 +90,10 @@ def square_matrix(value: Any, place: str, faults: Faults, size: int | None = Non
     return array
 
 
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Bounds of rates, mean times and weights: third moments are still numbers, and so are sums of products."""
+
+
 def number(
     value: Any,
     place: str,
@@ -161,5 +163,14 @@ def probability_vector(value: FloatArray, place: str, faults: Faults) -> None:
 
 def is_irreducible(adjacency: npt.NDArray[Any]) -> bool:
     """Whether every state can reach every other one along the non-zero entries."""
-    count: int = connected_components(csr_array(adjacency != 0), directed=True, connection="strong")[0]
-    return count == 1
+    edges = adjacency != 0
+    return _reached_from_first(edges) and _reached_from_first(edges.T)
+
+
+def _reached_from_first(edges: npt.NDArray[np.bool_]) -> bool:
+    reached = np.zeros(len(edges), dtype=bool)
+    reached[0], front = True, np.array([0])
+    while front.size:
+        front = np.flatnonzero(edges[front].any(axis=0) & ~reached)
+        reached[front] = True
+    return bool(reached.all())

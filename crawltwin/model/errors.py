@@ -60,6 +60,11 @@ class InputError(CrawltwinError, ValueError):
         self.faults: tuple[Fault, ...] = (Fault("", faults.rstrip(".")),) if isinstance(faults, str) else tuple(faults)
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
+    @classmethod
+    def at(cls, place: str, text: str, way_out: str = "") -> InputError:
+        """One fault, with its place and the way out."""
+        return cls([Fault(place, text, way_out)])
+
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Fault, ...]]]:
         # Exceptions cross process borders in parallel work; the default pickling would lose the faults.
         return type(self), (self.faults,)

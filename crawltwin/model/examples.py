@@ -13,13 +13,15 @@ from types import MappingProxyType
 
 import numpy as np
 
-from crawltwin.model import families
-from crawltwin.model.arrivals import IndependentRobots, MarkedStream, ModeMatrices, ScaledStream, ThinnedStream
+from crawltwin.model.arrivals.fetching import FetchingRobots
+from crawltwin.model.arrivals.kinds import IndependentRobots, MarkedStream, ModeMatrices, ScaledStream, ThinnedStream
+from crawltwin.model.arrivals.spells import Spells
 from crawltwin.model.bmap import BMAP
-from crawltwin.model.cost import CostWeights
 from crawltwin.model.errors import InputError
-from crawltwin.model.phase_type import PhaseType
-from crawltwin.model.policy import ThresholdPolicy
+from crawltwin.model.laws import families
+from crawltwin.model.laws.phase_type import PhaseType
+from crawltwin.model.policies.cost import CostWeights
+from crawltwin.model.policies.thresholds import ThresholdPolicy
 from crawltwin.model.scenario import Scenario
 
 _PAPER_COST = CostWeights(loss=5, obsolescence=10, response=2, robots=20, starvation=300)
@@ -175,6 +177,48 @@ def _scaled() -> Scenario:
     )
 
 
+def _fetching() -> Scenario:
+    # Four fetches of Erlang-2 times, now and then two pages at once; slow spells of the web at a third of the pace.
+    robots = FetchingRobots(
+        4,
+        families.erlang(2, 0.8),
+        pages=(0.9, 0.1),
+        start_up=families.exponential(0.3),
+        spells=Spells([[-0.02, 0.02], [0.1, -0.1]], [1.0, 0.35]),
+    )
+    return Scenario(
+        title="robots that finish their fetch, in fast and slow spells of the web",
+        capacity=10,
+        arrivals=robots,
+        service=families.exponential(0.2),
+        obsolescence=families.exponential(4.0),
+        policy=ThresholdPolicy([4, 1], [3]),
+        cost=CostWeights(loss=40, obsolescence=20, response=2, robots=0.5, starvation=30),
+    )
+
+
+def _indexers() -> Scenario:
+    stream = BMAP.from_map([[-0.5, 0.1], [0.2, -2.0]], [[0.35, 0.05], [0.1, 1.7]], [0.7, 0.3])
+    return Scenario(
+        title="three indexers and one queue",
+        capacity=12,
+        arrivals=ScaledStream(stream, 4),
+        service=families.hyperexponential([0.8, 0.2], [1.6, 0.3]),
+        obsolescence=families.exponential(5.0),
+        policy=ThresholdPolicy([4, 2], [6]),
+        cost=_PAPER_COST,
+        indexers=3,
+    )
+
+
+def _hysteresis() -> Scenario:
+    return _thinned().replace(
+        title="four robots until the backlog has grown, then one until it is gone",
+        policy=ThresholdPolicy([4, 1], [6], resume=[2]),
+        cost=CostWeights(loss=5, obsolescence=10, response=2, robots=20, starvation=300, switching=4),
+    )
+
+
 EXAMPLES: Mapping[str, Example] = MappingProxyType(
     {
         example.name: example
@@ -189,6 +233,9 @@ EXAMPLES: Mapping[str, Example] = MappingProxyType(
             Example("thinned", "interpretation 2: one stream, thinned when fewer robots run", _thinned),
             Example("marked", "interpretation 3: dependent robots, one marked stream", _marked),
             Example("scaled", "r robots bring r times the rates of one; Erlang obsolescence", _scaled),
+            Example("fetching", "robots that finish their fetch, start-up times, slow spells of the web", _fetching),
+            Example("indexers", "three indexers, one queue", _indexers),
+            Example("hysteresis", "robots come back only when the backlog is small; each switch costs", _hysteresis),
         )
     }
 )

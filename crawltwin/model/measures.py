@@ -14,7 +14,7 @@ Kind = Literal["time average", "page average", "ratio", "rate", "composite"]
 class Measure:
     """What a measure is: its name in the API, symbol and equation in the paper, unit and kind.
 
-    `kind` tells how a simulation estimates it: a `time average` over the run, a `rate` of events a unit of time, a
+    `kind` tells how a simulation estimates it: a `time average` over the run, a `rate` of events per unit of time, a
     `page average` over the pages of some fate, a `ratio` of two counts, or `composite` (computed from others).
     """
 
@@ -27,18 +27,27 @@ class Measure:
 
 
 _ALL = (
-    Measure("arrival_rate", "λ", "pages/time", "(9)", "rate", "pages delivered by the robots a unit of time"),
+    Measure("arrival_rate", "λ", "pages/time", "(9)", "rate", "pages delivered by the robots per unit of time"),
     Measure("loss_probability", "P_loss", "probability", "(8)", "ratio", "page lost because the buffer is full"),
     Measure(
         "obsolescence_probability", "P_obs", "probability", "(14)", "ratio", "page obsolete before its indexing begins"
     ),
     Measure("success_probability", "P_success", "probability", "(15)", "ratio", "page indexed"),
-    Measure("starvation_probability", "P_star", "probability", "(5)", "time average", "indexer idle"),
+    Measure(
+        "starvation_probability",
+        "P_star",
+        "probability",
+        "(5)",
+        "time average",
+        "indexer idle (of several: mean share of idle ones)",
+    ),
     Measure("mean_active_robots", "N_act", "robots", "(6)", "time average", "mean number of active robots"),
     Measure("mean_pages", "L", "pages", "", "time average", "mean number of pages in the system"),
     Measure("mean_sojourn", "V", "time", "(22)", "page average", "mean time in the system, lost pages counted as 0"),
     Measure("mean_sojourn_served", "V1", "time", "(23)", "page average", "mean time in the system of indexed pages"),
     Measure("mean_sojourn_obsolete", "V2", "time", "(24)", "page average", "mean time in the system of obsolete pages"),
+    Measure("switch_rate", "", "1/time", "", "rate", "changes of the number of robots per unit of time"),
+    Measure("mean_fetches", "", "fetches", "", "time average", "mean number of fetches in flight"),
     Measure("cost", "J", "cost", "(2)", "composite", "cost criterion"),
     Measure("level_distribution", "p_i e", "probability", "(4)", "time average", "probability of each number of pages"),
 )
@@ -48,3 +57,28 @@ MEASURES: Mapping[str, Measure] = MappingProxyType({measure.name: measure for me
 
 SCALAR_MEASURES: tuple[str, ...] = tuple(name for name in MEASURES if name != "level_distribution")
 """Names of the measures that are single numbers."""
+
+LINEAR_MEASURES: Mapping[str, str] = MappingProxyType(
+    {
+        "arrival_rate": "pages",
+        "loss_rate": "lost",
+        "starvation_probability": "starvation",
+        "mean_active_robots": "robots",
+        "mean_pages": "level",
+        "switch_rate": "switches",
+        "mean_fetches": "fetches",
+    }
+)
+"""Measures that are linear rates: measure -> rate. `loss_rate` is no measure of the contract, but may be bounded."""
+
+QUOTIENT_MEASURES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "loss_probability": ("lost", "decided"),
+        "obsolescence_probability": ("obsolete", "decided"),
+        "success_probability": ("served", "decided"),
+        "mean_sojourn": ("sojourn", "decided"),
+        "mean_sojourn_served": ("sojourn_served", "served"),
+        "mean_sojourn_obsolete": ("sojourn_obsolete", "obsolete"),
+    }
+)
+"""Measures that are quotients of two rates: measure -> (numerator, denominator). `sojourn` is that of all pages."""

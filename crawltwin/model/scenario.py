@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from types import MappingProxyType
+from typing import Any, Literal, get_args
 
 from crawltwin.model import checks
-from crawltwin.model.arrivals import ControlledArrivals
-from crawltwin.model.cost import CostWeights
-from crawltwin.model.errors import Faults
-from crawltwin.model.phase_type import PhaseType
-from crawltwin.model.policy import Policy, single_mode
+from crawltwin.model.arrivals.kinds import ControlledArrivals
+from crawltwin.model.errors import Fault, Faults, InputError
+from crawltwin.model.laws.phase_type import PhaseType
+from crawltwin.model.policies.cost import CostWeights
+from crawltwin.model.policies.policy import Policy
+from crawltwin.model.policies.thresholds import single_mode
 from crawltwin.model.value import Value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Admission = Literal["partial", "all-or-nothing", "overflow"]
 ADMISSIONS: tuple[str, ...] = get_args(Admission)
+
+FEATURES: Mapping[str, str] = MappingProxyType(
+    {
+        "indexers": "indexers",
+        "fetching": "arrivals.kind",
+        "resume": "policy.resume",
+        "check_every": "policy.check_every",
+        "switching": "cost.switching",
+    }
+)
+"""What goes beyond the paper's model: name -> place in the scenario file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +52,8 @@ class Scenario(Value):
         What happens to a batch that does not fit: its first pages enter, none does, or all do when one place is free.
     title : str
         For people.
+    indexers : int
+        Equal indexers that serve one queue; the capacity counts the pages that they are indexing.
     """
 
     capacity: int
@@ -51,24 +64,15 @@ class Scenario(Value):
     cost: CostWeights | None = None
     admission: Admission = "partial"
     title: str = ""
+    indexers: int = 1
 
     def __post_init__(self) -> None:
         faults = Faults()
-        capacity = checks.integer(
-            self.capacity,
-            "capacity",
-            faults,
-            at_least=1,
-            way_out="It counts the page being indexed.",
-        )
+        capacity, indexers = check_plain(self.capacity, self.indexers, self.admission, self.title, faults)
         for name, kind, optional in _TYPES:
             value = getattr(self, name)
             if not isinstance(value, kind) and not (optional and value is None):
                 faults.add(name, f"{name} must be a {kind.__name__}; got {checks.show(value)}")
-        if self.admission not in ADMISSIONS:
-            faults.add("admission", f"admission must be one of {', '.join(ADMISSIONS)}; got {self.admission!r}")
-        if not isinstance(self.title, str) or not _is_unicode(self.title):
-            faults.add("title", f"title must be text; got {checks.show(self.title)}")
         faults.raise_if_any()
         if self.policy is not None:
             inner = Faults()
@@ -85,6 +89,7 @@ class Scenario(Value):
                 inner.raise_if_any()
         faults.raise_if_any()
         object.__setattr__(self, "capacity", capacity)
+        object.__setattr__(self, "indexers", indexers)
 
     def _content(self) -> tuple[Any, ...]:
         return (
@@ -97,6 +102,8 @@ class Scenario(Value):
             self.obsolescence,
             self.policy,
             self.cost,
+            # Scenarios from before there were several indexers keep their identity.
+            *((self.indexers,) if self.indexers > 1 else ()),
         )
 
     def replace(self, **changes: Any) -> Scenario:
@@ -114,6 +121,36 @@ class Scenario(Value):
     def policy_in_force(self) -> Policy:
         """The policy, or the only possible one where a single number of robots is known."""
         return self.policy if self.policy is not None else single_mode(self.arrivals.robot_numbers)
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What the scenario has beyond the paper's model, by the names of `FEATURES`."""
+        found = set() if self.policy is None else set(self.policy.features)
+        if self.indexers > 1:
+            found.add("indexers")
+        if self.arrivals.kind == "fetching":
+            found.add("fetching")
+        if self.cost is not None and self.cost.switching > 0:
+            found.add("switching")
+        return frozenset(found)
+
+    def check_features(self, supported: Collection[str], method: str) -> None:
+        """Refuse what a method would otherwise ignore.
+
+        Parameters
+        ----------
+        supported : collection of str
+            Names of `FEATURES` that the method takes into account.
+        method : str
+            What it is, for the message: "the simulation".
+        """
+        beyond = sorted(self.features.difference(supported), key=list(FEATURES).index)
+        faults = [
+            Fault(FEATURES[name], f"the scenario must have only what {method} knows; got {FEATURES[name]}")
+            for name in beyond
+        ]
+        if faults:
+            raise InputError(faults)
 
     @property
     def top_level(self) -> int:
@@ -147,6 +184,25 @@ class Scenario(Value):
         from crawltwin.model.scenario_file import write
 
         write(self, path)
+
+
+def check_plain(
+    capacity: Any, indexers: Any, admission: Any, title: Any, faults: Faults
+) -> tuple[int | None, int | None]:
+    """Check what a scenario has beside its sections; capacity and indexers as whole numbers, None after a fault."""
+    most = checks.integer(capacity, "capacity", faults, at_least=1, way_out="It counts the page being indexed.")
+    servers = checks.integer(indexers, "indexers", faults, at_least=1)
+    if most is not None and servers is not None and servers > most:
+        faults.add(
+            "indexers",
+            f"indexers must be at most the capacity {most}; got {servers}",
+            "The capacity counts the pages that are being indexed, one for each busy indexer.",
+        )
+    if admission not in ADMISSIONS:
+        faults.add("admission", f"admission must be one of {', '.join(ADMISSIONS)}; got {admission!r}")
+    if not isinstance(title, str) or not _is_unicode(title):
+        faults.add("title", f"title must be text; got {checks.show(title)}")
+    return most, servers
 
 
 _TYPES: tuple[tuple[str, type, bool], ...] = (

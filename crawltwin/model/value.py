@@ -10,6 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+from crawltwin.model.checks import FloatArray
 
 
 class Value(ABC):
@@ -43,6 +46,45 @@ class Value(ABC):
         assert is_dataclass(self)
         held = (getattr(self, field.name) for field in fields(self))
         return type(self), tuple(dict(item) if isinstance(item, MappingProxyType) else item for item in held)
+
+
+class Amount:
+    """A field that is given as anything array-like and read as a write-protected array."""
+
+    def __init__(self, default: float | None = None) -> None:
+        self._default: Any = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._held = f"_{name}"
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> FloatArray:
+        if instance is None and self._default is None:
+            raise AttributeError("this amount must be given")  # read by `dataclass`: no default
+        found: FloatArray = self._default if instance is None else instance.__dict__[self._held]
+        return found
+
+    def __set__(self, instance: object, value: npt.ArrayLike) -> None:
+        instance.__dict__[self._held] = _protected(value)
+
+
+class PerhapsAmount:
+    """The same for an amount that may be unknown: None, the default."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._held = f"_{name}"
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> FloatArray | None:
+        return None if instance is None else instance.__dict__[self._held]
+
+    def __set__(self, instance: object, value: npt.ArrayLike | None) -> None:
+        instance.__dict__[self._held] = None if value is None else _protected(value)
+
+
+def _protected(value: npt.ArrayLike) -> FloatArray:
+    """A write-protected view, not a copy: the rates of a million policies are not held twice."""
+    view = np.asarray(value, dtype=np.float64).view()
+    view.setflags(write=False)
+    return view
 
 
 def _feed(digest: Any, item: Any) -> None:

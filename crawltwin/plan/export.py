@@ -11,13 +11,15 @@ from typing import Any
 
 import crawltwin
 from crawltwin.model import Policy, Scenario
+from crawltwin.model.policies.policy_file import PolicyFile
+from crawltwin.plan.other_crawlers import BROWSERTRIX, CRAWLEE, HERITRIX, keda
 
 SCRAPY = '''"""Scrapy extension: as many requests under way as the policy allows for the present backlog.
 
 settings.py:  EXTENSIONS = {"crawlpolicy.CrawlPolicy": 500}
               CRAWL_POLICY = "policy.json"
               CRAWL_BACKLOG = "myindexer.backlog"    a function without arguments: pages delivered and not yet indexed
-              CRAWL_REQUESTS_PER_ROBOT = 1
+              CRAWL_REQUESTS_PER_ROBOT = 2           where it is not as in policy.json
 """
 
 import json
@@ -32,9 +34,10 @@ class CrawlPolicy:
         extension = cls()
         extension.crawler = crawler
         with open(crawler.settings["CRAWL_POLICY"]) as file:
-            extension.table = json.load(file)["table"]
+            policy = json.load(file)
+        extension.table = policy["table"]
         extension.backlog = load_object(crawler.settings["CRAWL_BACKLOG"])
-        extension.share = crawler.settings.getint("CRAWL_REQUESTS_PER_ROBOT", 1)
+        extension.share = crawler.settings.getint("CRAWL_REQUESTS_PER_ROBOT", policy["threads_per_robot"])
         for moment in (signals.engine_started, signals.response_received, signals.item_scraped):
             crawler.signals.connect(extension.adjust, signal=moment)
         return extension
@@ -44,18 +47,9 @@ class CrawlPolicy:
         self.crawler.engine.downloader.total_concurrency = self.share * self.table[level]
 '''
 
-HERITRIX = """// Heritrix 3, scripting console of a running job (groovy): as many toe threads as the policy allows.
-// To be run again whenever the backlog has changed.
-def policy = new groovy.json.JsonSlurper().parse(new File(job.jobDir.file, "policy.json"))
-def backlog = new File(job.jobDir.file, "backlog.txt").text.trim().toInteger()   // written by the indexer
-def level = Math.min(Math.max(0, backlog), policy.table.size() - 1)
-appCtx.getBean("crawlController").setMaxToeThreads(policy.threads_per_robot * policy.table[level])
-rawOut.println("backlog " + backlog + ": " + policy.table[level] + " robots")
-"""
 
-
-def policy_table(scenario: Scenario, policy: Policy, cost: float | None = None) -> dict[str, Any]:
-    """The policy as a plain table.
+def policy_table(scenario: Scenario, policy: Policy, cost: float | None = None, share: int = 1) -> dict[str, Any]:
+    """The content of `policy.json` (see `PolicyFile`); `share` fetches under way count as one robot.
 
     Examples
     --------
@@ -64,24 +58,22 @@ def policy_table(scenario: Scenario, policy: Policy, cost: float | None = None) 
     >>> policy_table(scenario, ThresholdPolicy([3, 1], [2]))["table"]
     [3, 3, 3, 1, 1, 1]
     """
+    file = PolicyFile(policy.as_thresholds(), share)
     return {
-        "format": "crawltwin policy 1",
-        "meaning": "table[n] robots run while n pages are in the system (waiting or being indexed); "
-        "the last entry holds for more",
-        "words": policy.in_words(scenario.capacity),
-        "table": [policy.robots_at(level) for level in range(scenario.capacity + 1)],
-        "threads_per_robot": 1,
-        "capacity": scenario.capacity,
+        **file.to_mapping(scenario.capacity),
         "cost": cost,
         "scenario": scenario.content_hash,
         "crawltwin": crawltwin.__version__,
     }
 
 
-def exports(scenario: Scenario, policy: Policy, cost: float | None = None) -> dict[str, str]:
-    """Files for a crawler, by name."""
+def exports(scenario: Scenario, policy: Policy, cost: float | None = None, share: int = 1) -> dict[str, str]:
+    """Files for a crawler, by name; `share` fetches under way count as one robot."""
     return {
-        "policy.json": json.dumps(policy_table(scenario, policy, cost), indent=1) + "\n",
+        "policy.json": json.dumps(policy_table(scenario, policy, cost, share), indent=1) + "\n",
         "crawlpolicy.py": SCRAPY,
         "policy.groovy": HERITRIX,
+        "crawlpolicy.mjs": CRAWLEE,
+        "browsertrix.sh": BROWSERTRIX,
+        "keda.yaml": keda(policy.as_thresholds()),
     }

@@ -7,25 +7,79 @@ robots 10, and making a page wait for one mean indexing time 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from crawltwin.model import ControlledArrivals, CostWeights, PhaseType, ScaledStream, Scenario, ThinnedStream
-from crawltwin.model.bmap import BMAP
-from crawltwin.plan.settings import Input, PlanSettings
+import numpy as np
+
+from analytic.policy.tables import rates_of_tables
+from crawltwin.model import (
+    BMAP,
+    ControlledArrivals,
+    CostWeights,
+    ModeMatrices,
+    PhaseType,
+    ScaledStream,
+    Scenario,
+    ThinnedStream,
+    ThresholdPolicy,
+)
+from crawltwin.model.checks import FloatArray
+from crawltwin.plan.evidence.robots import robots_in_log
+from crawltwin.plan.settings import WEIGHTS, NamedWeights, PlanSettings
+from crawltwin.plan.wording import in_time, with_interval
 from fitting import FitResult
-from fitting.result import ASSUMED_LOAD
+from fitting.choose.result import ASSUMED_LOAD
 
 FATE, IDLE, ROBOTS, WAIT = 100.0, 100.0, 10.0, 1.0
 """Default costs: all pages lost or stale, indexer always idle, all robots on, one mean indexing time of waiting."""
 
 
-def arrivals_of(process: BMAP, settings: PlanSettings) -> ControlledArrivals:
-    """What each number of robots brings, from the stream of those that wrote the log."""
+@dataclass(frozen=True)
+class Input:
+    """One number of the plan and its origin.
+
+    Parameters
+    ----------
+    name, value : str
+        For people.
+    source : {"given", "log", "default"}
+    words : str
+        Why this value, where it was not given.
+    """
+
+    name: str
+    value: str
+    source: Literal["given", "log", "default"]
+    words: str = ""
+
+
+def shares_of(fit: FitResult, settings: PlanSettings) -> tuple[float, ...] | None:
+    """What 1, 2, ... robots bring of the log's rate, where the data refute that r of N bring r/N; else None."""
+    evidence = fit.evidence
+    if evidence.law == "proportional":
+        return None
+    most = evidence.rates[-1].rate.value / fit.process.page_rate
+    return tuple(most * evidence.share(r) for r in range(1, settings.robots + 1))
+
+
+def arrivals_of(process: BMAP, settings: PlanSettings, shares: tuple[float, ...] | None = None) -> ControlledArrivals:
+    """What each number of robots brings, from the stream of those that wrote the log; `shares` where they are known."""
+    if shares is not None:
+        return arrivals_by_share(process, settings, shares)
     if settings.control_in_force == "thinned":
         shares = tuple((r + 1) / settings.recorded for r in range(settings.robots))
         return ThinnedStream(process, shares)
     single = process.scaled(1 / settings.recorded) if settings.recorded > 1 else process
     return ScaledStream(single, settings.robots)
+
+
+def arrivals_by_share(process: BMAP, settings: PlanSettings, shares: Sequence[float]) -> ControlledArrivals:
+    """Arrivals where 1, 2, ... robots bring these shares of what the robots of the log bring."""
+    if settings.control_in_force == "thinned" and max(shares) <= 1:
+        return ThinnedStream(process, tuple(shares))
+    return ModeMatrices({r: process.scaled(share) for r, share in enumerate(shares, start=1)})
 
 
 def default_cost(page_rate: float, service_mean: float, robots: int) -> CostWeights:
@@ -42,31 +96,43 @@ def default_cost(page_rate: float, service_mean: float, robots: int) -> CostWeig
 def scenario_of(fit: FitResult, settings: PlanSettings) -> Scenario:
     """The scenario to be optimised; times in seconds."""
     service = fit.service(settings.processing_rate, settings.service_mean)
-    arrivals = arrivals_of(fit.process, settings)
+    arrivals = arrivals_of(fit.process, settings, shares_of(fit, settings))
     base = fit.scenario(
         capacity=settings.capacity, service_mean=service.mean, obsolescence_mean=settings.obsolescence_mean
     )
-    cost = settings.cost
-    if cost is None:
-        full = arrivals.mode(settings.robots).page_rate
-        cost = default_cost(full, service.mean, settings.robots)
+    full = arrivals.mode(settings.robots).page_rate
     return Scenario(
         title="the crawler of the log",
         capacity=settings.capacity,
         arrivals=arrivals,
         service=service,
         obsolescence=base.obsolescence,
-        cost=cost,
-        admission="partial"
-        if settings.admission == "partial"
-        else "all-or-nothing"
-        if settings.admission == "all-or-nothing"
-        else "overflow",
+        cost=_cost(settings, default_cost(full, service.mean, settings.robots)),
+        admission=settings.admission_rule,
     )
 
 
+def _cost(settings: PlanSettings, default: CostWeights) -> CostWeights:
+    """The weights that were given; those that were not named keep their defaults."""
+    if isinstance(settings.cost, NamedWeights):
+        return CostWeights(**{**default.to_mapping(), **dict(settings.cost.weights)})
+    return settings.cost or default
+
+
+def today_of(process: BMAP, scenario: Scenario, settings: PlanSettings) -> Scenario:
+    """The crawl as it was logged: all its robots always, the same buffer and indexer."""
+    always = ThresholdPolicy([settings.recorded])
+    return scenario.replace(arrivals=ModeMatrices({settings.recorded: process}), policy=always)
+
+
+def today_rates(process: BMAP, scenario: Scenario, settings: PlanSettings) -> FloatArray:
+    """Rates of the crawl as it was logged, one row."""
+    always = np.full((1, scenario.capacity + 1), settings.recorded, dtype=np.int64)
+    return rates_of_tables(today_of(process, scenario, settings), always)
+
+
 def processing_rate_of(fit: FitResult, service: PhaseType) -> float | None:
-    """Bytes a second that make content sizes the service times of the scenario; None without sizes."""
+    """Bytes per second that make content sizes the service times of the scenario; None without sizes."""
     return None if fit.sizes is None else fit.sizes.distribution.mean / service.mean
 
 
@@ -75,20 +141,21 @@ def inputs_of(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> tup
     rate = fit.numbers["page_rate"]
     found = [
         Input("robots", str(settings.robots), _origin(settings, "robots"), "the most a policy may run"),
+        _robot(fit, settings),
         Input(
             "robots that wrote the log",
             str(settings.recorded),
             _origin(settings, "robots_in_log"),
             "taken to be the same number" if settings.robots_in_log is None else "",
         ),
-        _control(settings),
+        _control(fit, settings),
         Input("capacity", f"{settings.capacity} pages", _origin(settings, "capacity")),
         Input("admission", settings.admission, _origin(settings, "admission")),
         Input(
             "arrivals",
-            f"{rate.value:.4g} pages/s (95%: {rate.low:.4g} to {rate.high:.4g})",
+            with_interval(rate.value, rate.low, rate.high, kind="rate"),
             "log",
-            f"{fit.chosen.name}, {fit.process.phases} phases",
+            f"in brackets 95%; {fit.chosen.name}, {fit.process.phases} phases",
         ),
         _service(fit, settings, scenario),
         _stale(fit, settings, scenario),
@@ -99,31 +166,39 @@ def inputs_of(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> tup
 
 
 def _origin(settings: PlanSettings, name: str) -> Literal["given", "default"]:
-    """Given where the operator said so, or where the value is not the default."""
-    changed = getattr(settings, name) != getattr(PlanSettings(), name)
-    return "given" if name in settings.given or changed else "default"
+    return "given" if settings.is_given(name) else "default"
 
 
-def _control(settings: PlanSettings) -> Input:
+def _robot(fit: FitResult, settings: PlanSettings) -> Input:
+    count = settings.fetches_per_robot
+    value = "one fetch under way" if count == 1 else f"{count} fetches under way"
+    return Input("a robot", value, _origin(settings, "fetches_per_robot"), robots_in_log(fit, settings).in_words())
+
+
+def _control(fit: FitResult, settings: PlanSettings) -> Input:
+    if shares_of(fit, settings) is not None:
+        return Input(
+            "what fewer robots bring", f"{fit.evidence.law} law of the rates that were seen", "log", fit.evidence.words
+        )
     words = {
         "thinned": f"r robots deliver each batch of the log with probability r/{settings.recorded}",
         "scaled": "r robots deliver what one would, r times as fast",
     }[settings.control_in_force]
-    return Input("what fewer robots bring", words, _origin(settings, "control"))
+    return Input("what fewer robots bring", words, _origin(settings, "control"), fit.evidence.words)
 
 
 def _service(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> Input:
-    value = f"mean {scenario.service.mean:.4g} s, squared coefficient of variation {scenario.service.scv:.3g}"
+    value = f"mean {in_time(scenario.service.mean)}, squared coefficient of variation {scenario.service.scv:.3g}"
     form = (
         "exponential: the log tells no content sizes" if fit.sizes is None else "form of the content sizes in the log"
     )
     if settings.processing_rate is not None:
-        return Input("indexing time", value, "given", f"{settings.processing_rate:g} bytes/s; {form}")
+        return Input("indexing time", value, "given", f"{settings.processing_rate:g} bytes per second; {form}")
     if settings.service_mean is not None:
         return Input("indexing time", value, "given", form)
     words = (
-        f"nothing is known of the indexer's speed: set so that all robots keep it busy {ASSUMED_LOAD:.0%} of the time; "
-        f"{form}. Give --processing-rate or --service-mean"
+        f"nothing is known of the indexer's speed: set so that all robots keep it busy {ASSUMED_LOAD:.0%} of the "
+        f"time; {form}. Give --processing-rate or --service-mean"
     )
     return Input("indexing time", value, "default", words)
 
@@ -136,14 +211,22 @@ def _stale(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> Input:
             "Give --obsolescence-mean"
         )
         return Input("time until stale", "never", "default", words)
-    value = f"mean {law.mean:.4g} s"
+    value = f"mean {in_time(law.mean)}"
     if settings.obsolescence_mean is not None:
         return Input("time until stale", value, "given", "exponential")
     return Input("time until stale", value, "log", f"from {fit.visits[0]} revisits, {fit.visits[1]} of them changed")
 
 
+def given_weights(settings: PlanSettings) -> frozenset[str]:
+    """Names of the weights that the operator set."""
+    if isinstance(settings.cost, NamedWeights):
+        return frozenset(name for name, _ in settings.cost.weights)
+    return frozenset() if settings.cost is None else frozenset(WEIGHTS)
+
+
 def _weights(settings: PlanSettings, scenario: Scenario) -> list[Input]:
     assert scenario.cost is not None
+    said = given_weights(settings)
     words = {
         "loss": f"losing every page costs {FATE:g}",
         "obsolescence": f"every page stale costs {FATE:g}",
@@ -152,11 +235,8 @@ def _weights(settings: PlanSettings, scenario: Scenario) -> list[Input]:
         "starvation": f"an indexer always idle costs {IDLE:g}",
     }
     return [
-        Input(
-            f"cost of {name}",
-            f"{getattr(scenario.cost, name):.6g}",
-            "default" if settings.cost is None else "given",
-            said if settings.cost is None else "",
-        )
-        for name, said in words.items()
+        Input(f"cost of {name}", f"{getattr(scenario.cost, name):.6g}", "given")
+        if name in said
+        else Input(f"cost of {name}", f"{getattr(scenario.cost, name):.6g}", "default", words[name])
+        for name in WEIGHTS
     ]

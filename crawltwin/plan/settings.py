@@ -1,132 +1,225 @@
-"""What the operator may say, and where each number of a plan comes from: given, asked of the log, or a stated default.
+"""What the operator may say: limits or weights, the crawler's numbers, and how much work is put in.
 
 The same names stand on the command line (with hyphens) and in ``plan.toml``; the command line wins.
 """
 
 from __future__ import annotations
 
-import difflib
 import math
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Literal, cast, get_args
 
-from crawltwin.model import ADMISSIONS, CostWeights, InputError, checks
-from crawltwin.model.errors import Faults
+from crawltwin.model import ADMISSIONS, Admission, CostWeights, checks
+from crawltwin.model.errors import Faults, InputError
+from crawltwin.model.settings import setting
+from crawltwin.plan.limits import AIMS, Aim, IndexWithin, Limits
+from crawltwin.plan.wording import read_share, read_time
 
 Control = Literal["thinned", "scaled"]
 CONTROLS: tuple[str, ...] = get_args(Control)
+WEIGHTS = ("loss", "obsolescence", "response", "robots", "starvation")
+"""Weights that a plan knows."""
+
+LIMITS, CRAWLER, QUESTIONS, WORK = "limits", "the crawler", "further questions", "how much work"
 
 
 @dataclass(frozen=True)
-class Input:
-    """One number of the plan and its origin.
+class NamedWeights:
+    """Some weights of the cost by name; those that are not named keep their defaults.
 
-    Parameters
-    ----------
-    name, value : str
-        For people.
-    source : {"given", "log", "default"}
-    words : str
-        Why this value, where it was not given.
+    Examples
+    --------
+    >>> NamedWeights.read("loss=200, robots=20").weights
+    (('loss', 200.0), ('robots', 20.0))
     """
 
-    name: str
-    value: str
-    source: Literal["given", "log", "default"]
-    words: str = ""
+    weights: tuple[tuple[str, float], ...]
+
+    def __post_init__(self) -> None:
+        named = [name for name, _ in self.weights]
+        for name in named:
+            if name not in WEIGHTS:
+                raise InputError(f"cost must have weights named {', '.join(WEIGHTS)}; got {name!r}")
+            if named.count(name) > 1:
+                raise InputError(f"cost must name each weight once; got {name} again")
+        CostWeights(**dict(self.weights))
+
+    @classmethod
+    def read(cls, value: Any) -> NamedWeights:
+        """From words such as ``loss=200,robots=20``, or from a table of weights by name."""
+        if isinstance(value, dict):
+            return cls(tuple((str(name), weight) for name, weight in value.items()))
+        found: list[tuple[str, float]] = []
+        for part in str(value).split(","):
+            name, equals, number = (piece.strip() for piece in part.partition("="))
+            if not equals:
+                raise InputError(
+                    f"--cost must be NAME=WEIGHT,... with the names {', '.join(WEIGHTS)}; got {part.strip()!r}"
+                )
+            try:
+                found.append((name, float(number)))
+            except ValueError:
+                raise InputError(f"--cost {name} must be a number; got {number!r}") from None
+            if not math.isfinite(found[-1][1]):
+                raise InputError(f"--cost {name} must be finite; got {number!r}")
+        return cls(tuple(found))
 
 
 @dataclass(frozen=True)
 class PlanSettings:
     """Everything beside the log; None means: ask the log, or take the stated default.
 
-    Parameters
-    ----------
-    robots : int
-        Robots that ran while the log was written, and the most that a policy may use.
-    robots_in_log : int, optional
-        If the log was written by another number of robots than `robots`.
-    control : {"thinned", "scaled"}, optional
-        What fewer robots bring: a share of the same stream of batches, or the whole stream on a slower clock.
-    capacity : int
-        Pages that the system holds, the one being indexed included.
-    processing_rate, service_mean : float, optional
-        Bytes indexed a second, or the mean indexing time in seconds.
-    obsolescence_mean : float, optional
-        Mean seconds until a waiting page is stale.
-    admission : str
-        What happens to a batch that does not fit.
-    cost : CostWeights, optional
-        Weights of the cost criterion.
-    urls : int, optional
-        A finite list: how long until it is done?
-    timeout : float, optional
-        Seconds that a page may spend in the system.
-    backlog_limit, backlog_time : int and float, optional
-        How likely is a backlog above this limit within this time?
-    redraws : int
-        Resampled traces behind every statement of uncertainty.
-    margin, budget
-        Of the cross-check by simulation: relative margin, and pages at most.
-    what_if : bool
-        Whether to sweep capacity, speed, robots, staleness and weights.
-    seed : int
-    given : frozenset of str
-        Names that the operator set, be it to their defaults; kept by `read_settings` for the list of inputs.
+    Limits are the main road: among the policies that keep them, the one with the least of `minimise` is chosen. Without
+    limits the cost decides, with the weights of `cost`. `given` holds the names that the operator set, be it to their
+    defaults; `read_settings` keeps it for the list of inputs.
     """
 
-    robots: int = 1
-    robots_in_log: int | None = None
-    control: str | None = None
-    capacity: int = 20
-    processing_rate: float | None = None
-    service_mean: float | None = None
-    obsolescence_mean: float | None = None
-    admission: str = "partial"
-    cost: CostWeights | None = None
-    urls: int | None = None
-    timeout: float | None = None
-    backlog_limit: int | None = None
-    backlog_time: float | None = None
-    redraws: int = 60
-    margin: float = 0.05
-    budget: int = 10_000_000
-    what_if: bool = True
-    seed: int = 1
+    lose_at_most: float | None = setting(
+        None, help="share of the pages that may be lost, such as 1%", metavar="SHARE", read=read_share, group=LIMITS
+    )
+    stale_at_most: float | None = setting(
+        None, help="share of the pages that may go stale, such as 2%", metavar="SHARE", read=read_share, group=LIMITS
+    )
+    index_within: IndexWithin | None = setting(
+        None,
+        help="time in which a share of the indexed pages must be through, such as 1h:95%",
+        metavar="TIME:SHARE",
+        read=IndexWithin.read,
+        group=LIMITS,
+    )
+    index_at_least: float | None = setting(
+        None,
+        help="pages that must be indexed, as a share of today's, such as 90%",
+        metavar="SHARE",
+        read=read_share,
+        group=LIMITS,
+    )
+    minimise: str | None = setting(
+        None,
+        help="what is made small among the policies that keep the limits",
+        choices=AIMS,
+        group=LIMITS,
+        default_words="robots",
+    )
+    cost: CostWeights | NamedWeights | None = setting(
+        None,
+        help="weights instead of limits, by the names " + ", ".join(WEIGHTS),
+        metavar="NAME=W,...",
+        read=NamedWeights.read,
+        group=LIMITS,
+        default_words="for weights that are not named: five evils on one scale",
+    )
+    robots: int = setting(1, help="robots that wrote the log, and the most that may run", metavar="N", group=CRAWLER)
+    robots_in_log: int | None = setting(
+        None, help="if another number of robots wrote the log", metavar="N", group=CRAWLER
+    )
+    fetches_per_robot: int = setting(1, help="fetches under way that count as one robot", metavar="N", group=CRAWLER)
+    capacity: int = setting(
+        20, help="pages that the system holds, the one being indexed included", metavar="K", group=CRAWLER
+    )
+    processing_rate: float | None = setting(
+        None, help="bytes indexed per second: content sizes become indexing times", metavar="BYTES", group=CRAWLER
+    )
+    service_mean: float | None = setting(
+        None, help="mean indexing time, instead of a processing rate", metavar="TIME", read=read_time, group=CRAWLER
+    )
+    obsolescence_mean: float | None = setting(
+        None, help="mean time until a waiting page is stale", metavar="TIME", read=read_time, group=CRAWLER
+    )
+    admission: str = setting(
+        "partial", help="what happens to a batch that does not fit", choices=ADMISSIONS, group=CRAWLER
+    )
+    control: str | None = setting(
+        None,
+        help="what fewer robots bring",
+        choices=CONTROLS,
+        group=CRAWLER,
+        default_words="thinned, or scaled where robots are added",
+    )
+    urls: int | None = setting(None, help="a finite list of URLs: when is it done", metavar="N", group=QUESTIONS)
+    timeout: float | None = setting(
+        None,
+        help="how many pages spend longer than this in the system",
+        metavar="TIME",
+        read=read_time,
+        group=QUESTIONS,
+    )
+    backlog_limit: int | None = setting(
+        None,
+        help="how likely are more pages than this in the system",
+        metavar="PAGES",
+        group=QUESTIONS,
+        default_words="a full system",
+    )
+    backlog_time: float | None = setting(
+        None, help="... within this time", metavar="TIME", read=read_time, group=QUESTIONS, default_words="1h"
+    )
+    redraws: int = setting(
+        60, help="resampled traces behind the statements of uncertainty; 0: none", metavar="N", group=WORK
+    )
+    margin: float = setting(0.05, help="margin of the cross-check by simulation", metavar="SHARE", group=WORK)
+    budget: int = setting(10_000_000, help="pages that it may simulate", metavar="PAGES", group=WORK)
+    what_if: bool = setting(True, help="leave out the sweeps", group=WORK)
+    quick: bool = setting(False, help="about a minute for any log; the report says what was left out", group=WORK)
+    seed: int = setting(1, help="seed of everything random", metavar="N", group=WORK)
     given: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         faults = Faults()
         checks.integer(self.robots, "robots", faults, at_least=1, at_most=50)
-        checks.integer(self.capacity, "capacity", faults, at_least=1)
+        checks.integer(self.capacity, "capacity", faults, at_least=1, at_most=1_000_000)
+        checks.integer(self.fetches_per_robot, "fetches_per_robot", faults, at_least=1)
         checks.integer(self.seed, "seed", faults, at_least=0)
         checks.integer(self.redraws, "redraws", faults, at_least=0, at_most=10_000)
         checks.integer(self.budget, "budget", faults, at_least=1000)
         checks.number(self.margin, "margin", faults, above=0, at_most=1)
         for name in ("robots_in_log", "urls", "backlog_limit"):
             if getattr(self, name) is not None:
-                checks.integer(getattr(self, name), name, faults, at_least=0 if name == "backlog_limit" else 1)
+                least = 0 if name == "backlog_limit" else 1
+                checks.integer(getattr(self, name), name, faults, at_least=least, at_most=1_000_000_000)
         for name in ("processing_rate", "service_mean", "obsolescence_mean", "timeout", "backlog_time"):
             if getattr(self, name) is not None:
-                checks.number(getattr(self, name), name, faults, above=0)
+                checks.number(getattr(self, name), name, faults, above=0, at_least=1e-9, at_most=1e15)
+        for name in ("lose_at_most", "stale_at_most", "index_at_least"):
+            if getattr(self, name) is not None:
+                checks.number(getattr(self, name), name, faults, at_least=0, at_most=1)
+        for name in ("what_if", "quick"):
+            if not isinstance(getattr(self, name), bool):
+                faults.add(name, f"{name} must be true or false; got {getattr(self, name)!r}")
+        for name, allowed in (("admission", ADMISSIONS), ("control", (None, *CONTROLS)), ("minimise", (None, *AIMS))):
+            if getattr(self, name) not in allowed:
+                known = ", ".join(word for word in allowed if word is not None)
+                faults.add(name, f"{name} must be one of {known}; got {getattr(self, name)!r}")
         if self.processing_rate is not None and self.service_mean is not None:
             faults.add("service_mean", "processing_rate and service_mean must not both be given; got both")
-        if self.admission not in ADMISSIONS:
-            faults.add("admission", f"admission must be one of {', '.join(ADMISSIONS)}; got {self.admission!r}")
-        if self.control is not None and self.control not in CONTROLS:
-            faults.add("control", f"control must be one of {', '.join(CONTROLS)}; got {self.control!r}")
+        if self.minimise is not None and not self._limited:
+            faults.add(
+                "minimise",
+                f"minimise must come with a limit; got {self.minimise!r} alone",
+                "For example --lose-at-most 1%.",
+            )
         if self.control == "thinned" and self.robots > self.recorded:
             faults.add(
                 "control",
                 f"control must be scaled when the log has fewer robots ({self.recorded}) than the plan; got thinned",
                 "A stream can be thinned, not thickened.",
             )
-        if not isinstance(self.what_if, bool):
-            faults.add("what_if", f"what_if must be true or false; got {self.what_if!r}")
         faults.raise_if_any()
+
+    @property
+    def _limited(self) -> bool:
+        return any(
+            bound is not None
+            for bound in (self.lose_at_most, self.stale_at_most, self.index_within, self.index_at_least)
+        )
+
+    @property
+    def limits(self) -> Limits | None:
+        """The limits where there are any; else the cost decides."""
+        if not self._limited:
+            return None
+        aim = cast(Aim, self.minimise or "robots")
+        return Limits(self.lose_at_most, self.stale_at_most, self.index_within, self.index_at_least, aim)
 
     @property
     def recorded(self) -> int:
@@ -134,74 +227,18 @@ class PlanSettings:
         return self.robots if self.robots_in_log is None else self.robots_in_log
 
     @property
+    def admission_rule(self) -> Admission:
+        """What happens to a batch that does not fit."""
+        return cast(Admission, self.admission)
+
+    @property
     def control_in_force(self) -> Control:
         """As given; else thinned, which is what a replay of the log can do too, or scaled where robots are added."""
-        if self.control is not None:
-            return "thinned" if self.control == "thinned" else "scaled"
-        return "thinned" if self.robots <= self.recorded else "scaled"
+        return cast(Control, self.control or ("thinned" if self.robots <= self.recorded else "scaled"))
+
+    def is_given(self, name: str) -> bool:
+        """Whether the operator said so, or the value is not the default."""
+        return name in self.given or getattr(self, name) != getattr(PlanSettings(), name)
 
 
 NAMES = tuple(field.name for field in fields(PlanSettings) if field.name != "given")
-
-
-def read_cost(text: str) -> CostWeights:
-    """Weights as written on the command line: ``loss=200,robots=20``; what is not named weighs nothing."""
-    known = [field.name for field in fields(CostWeights)]
-    weights: dict[str, float] = {}
-    for part in text.split(","):
-        name, equals, value = part.partition("=")
-        name = name.strip()
-        if not equals or name not in known:
-            raise InputError(f"--cost must be NAME=WEIGHT,... with the names {', '.join(known)}; got {part.strip()!r}")
-        if name in weights:
-            raise InputError(f"--cost must name each weight once; got {name} again")
-        try:
-            weights[name] = float(value)
-        except ValueError:
-            raise InputError(f"--cost {name} must be a number; got {value!r}") from None
-        if not math.isfinite(weights[name]):
-            raise InputError(f"--cost {name} must be finite; got {value!r}")
-    return CostWeights(**weights)
-
-
-def read_settings(path: str | Path | None, given: Mapping[str, Any]) -> PlanSettings:
-    """Settings of a file, overruled by what was given beside it (None: not given)."""
-    data: dict[str, Any] = {}
-    if path is not None:
-        data = _read_file(Path(path))
-    data |= {name: value for name, value in given.items() if value is not None}
-    return replace(PlanSettings(), **data, given=frozenset(data))
-
-
-def _read_file(path: Path) -> dict[str, Any]:
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"--config must be a file that can be read; got {str(path)!r}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"--config must be TOML; got {str(path)!r}: {error}") from None
-    faults = Faults()
-    known = {name.replace("_", "-"): name for name in NAMES} | {name: name for name in NAMES}
-    found: dict[str, Any] = {}
-    for key, value in data.items():
-        if key not in known:
-            near = difflib.get_close_matches(key, NAMES, n=1)
-            faults.add(
-                key,
-                f"the key must be one of {', '.join(NAMES)}; got {key!r}",
-                f"Did you mean {near[0]!r}?" if near else "",
-            )
-        elif known[key] == "cost":
-            with faults.under("cost"):
-                found["cost"] = _cost(value)
-        else:
-            found[known[key]] = value
-    faults.raise_if_any()
-    return found
-
-
-def _cost(value: Any) -> CostWeights:
-    known = [field.name for field in fields(CostWeights)]
-    if not isinstance(value, Mapping) or any(key not in known for key in value):
-        raise InputError(f"cost must be a table with the keys {', '.join(known)}; got {value!r}")
-    return CostWeights(**value)

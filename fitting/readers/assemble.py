@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from crawltwin.model.errors import Fault, InputError
-from fitting.readers import zones
+from crawltwin.model.errors import InputError
 from fitting.readers.base import Reader
-from fitting.readers.columns import FAILED, SHOWN, Columns
+from fitting.readers.columns import FAILED, OPTIONAL, SHOWN, Columns, joined
+from fitting.readers.input.streams import Source
 from fitting.readers.raw_log import RawLog, resolution
-from fitting.readers.stamps import Int
-from fitting.readers.streams import Source
+from fitting.readers.times import zones
+from fitting.readers.times.stamps import INVALID, Int
 
 MAX_ROWS = 100_000_000
-"""Deliveries that one log may have: about 3 GB of columns."""
+"""Deliveries that one log may have: about 6 GB of columns."""
 _NEGATIVE = "negative gap"
-Kind = TypeVar("Kind", bound=np.generic)
 
 
 class _File(NamedTuple):
@@ -36,6 +34,7 @@ class Pieces:
         self._labels: list[str] = []
         self._notes: list[str] = []
         self._kept = 0
+        self._seen: dict[bytes, str] = {}
 
     def start(self, source: Source) -> None:
         """Begin a file."""
@@ -46,18 +45,22 @@ class Pieces:
         self._files[-1].parts.append(columns)
         self._kept += columns.time.size
         if self._kept > MAX_ROWS:
-            raise InputError(
-                [
-                    Fault(
-                        self._files[-1].name,
-                        f"a log must have at most {MAX_ROWS} deliveries; got more",
-                        "Split it by time and fit its parts.",
-                    )
-                ]
+            raise InputError.at(
+                self._files[-1].name,
+                f"a log must have at most {MAX_ROWS} deliveries; got more",
+                "Split it by time and fit its parts.",
             )
 
     def finish(self, source: Source) -> None:
-        """End a file: refuse it when too much of it was broken."""
+        """End a file: refuse it when too much of it was broken, leave it out when it was read before."""
+        if source.digest is not None:
+            digest = source.digest.digest()
+            same = self._seen.get(digest)
+            self._seen.setdefault(digest, source.name)
+            if same is not None:
+                self._kept -= sum(part.time.size for part in self._files.pop().parts)
+                self._notes.append(f"{source.name} has the same content as {same} and is left out")
+                return
         packed = f" ({source.compression})" if source.compression != "none" else ""
         self._labels.append(source.name + packed)
         if source.broken_off:
@@ -65,18 +68,16 @@ class Pieces:
         parts = self._files[-1].parts
         broken = sum(part.broken for part in parts)
         rows = sum(part.rows for part in parts)
+        if not rows and not broken:
+            self._notes.append(f"{source.name} holds no deliveries")
         if broken > self._max_broken * (rows + broken):
             shown = [line for part in parts for line in part.broken_shown][:3]
-            raise InputError(
-                [
-                    Fault(
-                        source.name,
-                        f"at most {self._max_broken:.0%} of the lines may be unreadable; got {broken} "
-                        f"of {rows + broken}, the "
-                        f"first: {' | '.join(shown)}",
-                        "Check the format (--format, --pattern), or allow more with --max-broken.",
-                    )
-                ]
+            raise InputError.at(
+                source.name,
+                f"at most {self._max_broken:.0%} of the lines may be unreadable; got {broken} "
+                f"of {rows + broken}, the "
+                f"first: {' | '.join(shown)}",
+                "Check the format (--format, --pattern), or allow more with --max-broken.",
             )
 
     def assemble(self, reader: Reader, *, detected: bool, timezone: str | None, values: str) -> RawLog:
@@ -87,8 +88,8 @@ class Pieces:
             dropped.update(part.dropped)
         from_gaps = self._decide_gaps(parts, values)
         zoned = all(part.zoned for part in parts)
-        files = [_file_columns(file.parts) for file in self._files]
-        files = [columns for columns in files if columns.time.size]
+        files = [columns for columns in (joined(file.parts) for file in self._files) if columns.time.size]
+        starts = _run_starts(parts)
         out_of_order = 0
         mended: list[int] = []
         if from_gaps:
@@ -101,37 +102,41 @@ class Pieces:
         elif not zoned and timezone is not None:
             for columns in files:
                 columns.time = zones.to_utc(columns.time, timezone)
+            starts = None if starts is None else zones.to_utc(starts, timezone)
         if mended:
             self._notes.append(f"the clock went back once or twice by an hour and was mended at rows {mended}")
         if not from_gaps:
             out_of_order = sum(int(np.count_nonzero(np.diff(columns.time) < 0)) for columns in files)
-        joined = _join(files)
+        files.sort(key=lambda columns: int(columns.time[0]))
+        whole = files[0] if len(files) == 1 else joined(files)
         if from_gaps:
-            joined, negative = _gaps_to_times(joined)
+            whole, negative = _gaps_to_times(whole)
             if negative:
                 dropped[_NEGATIVE] += negative
-        joined, taken_back = _retract(joined, parts)
+        whole, taken_back = _retract(whole, parts)
         if taken_back:
             dropped[FAILED] += taken_back
-        order = np.argsort(joined.time, kind="stable")
+        if np.any(np.diff(whole.time) < 0):
+            whole.select(np.argsort(whole.time, kind="stable"))
         shown = [line for part in parts for line in part.broken_shown][:SHOWN]
-        self._notes += _block_notes(parts)
-        time = _frozen(joined.time[order])
+        self._notes += _block_notes(parts) + _type_notes(whole)
+        for name in ("time", *OPTIONAL):
+            if getattr(whole, name) is not None:
+                getattr(whole, name).setflags(write=False)
         return RawLog(
             format=reader.name,
             detected=detected,
             files=tuple(self._labels),
-            time=time,
-            size=_sorted(joined.size, order),
-            page=_sorted(joined.page, order),
-            content=_sorted(joined.content, order),
+            time=whole.time,
+            **{name: getattr(whole, name) for name in OPTIONAL if name != "html"},
+            run_starts=starts,
             rows=sum(part.rows for part in parts),
             dropped=dict(dropped.most_common()),
             other_lines=sum(part.other_lines for part in parts),
             broken=sum(part.broken for part in parts),
             broken_shown=tuple(shown),
             out_of_order=out_of_order,
-            resolution=resolution(time),
+            resolution=resolution(whole.time),
             zoned=zoned,
             from_gaps=from_gaps,
             notes=tuple(self._notes),
@@ -151,45 +156,19 @@ class Pieces:
         return bool(falling or not steps.any())
 
 
-def _file_columns(parts: list[Columns]) -> Columns:
-    filled = [part for part in parts if part.time.size]
-    if not filled:
-        return Columns(np.zeros(0, dtype=np.int64))
-    result = Columns(np.concatenate([part.time for part in filled]))
-    for name, empty in (("size", np.nan), ("page", np.uint64(0)), ("content", np.uint64(0))):
-        columns = [getattr(part, name) for part in filled]
-        if all(column is None for column in columns):
-            continue
-        kind = np.float64 if name == "size" else np.uint64
-        setattr(
-            result,
-            name,
-            np.concatenate(
-                [
-                    np.full(part.time.size, empty, dtype=kind) if column is None else column
-                    for part, column in zip(filled, columns)
-                ]
-            ),
-        )
-    return result
-
-
-def _join(files: list[Columns]) -> Columns:
-    if not files:
-        return Columns(np.zeros(0, dtype=np.int64))
-    return _file_columns(sorted(files, key=lambda columns: int(columns.time[0])) if len(files) > 1 else files)
+def _run_starts(parts: list[Columns]) -> Int | None:
+    found = [part.run_starts[part.run_starts != INVALID] for part in parts if part.run_starts is not None]
+    return np.sort(np.concatenate(found)) if any(times.size for times in found) else None
 
 
 def _gaps_to_times(columns: Columns) -> tuple[Columns, int]:
     """Times from gaps: the first gap leads from 0 to the first of the later deliveries."""
     good = columns.time >= 0
-    columns.time = np.concatenate([[0], np.cumsum(columns.time[good])])
-    for name in ("size", "page", "content"):
-        column = getattr(columns, name)
-        if column is not None:
-            filler = np.full(1, np.nan if name == "size" else 0, dtype=column.dtype)
-            setattr(columns, name, np.concatenate([filler, column[good]]))
-    return columns, int(np.count_nonzero(~good))
+    gaps = columns.time[good]
+    columns.select(good)
+    first = Columns(np.zeros(1, dtype=np.int64))
+    columns.time = np.cumsum(gaps)
+    return joined([first, columns]), int(np.count_nonzero(~good))
 
 
 def _retract(columns: Columns, parts: list[Columns]) -> tuple[Columns, int]:
@@ -204,9 +183,7 @@ def _retract(columns: Columns, parts: list[Columns]) -> tuple[Columns, int]:
         if owed[key] > 0:
             owed[key] -= 1
             keep[row] = False
-    columns.time, columns.page = columns.time[keep], columns.page[keep]
-    columns.size = None if columns.size is None else columns.size[keep]
-    columns.content = None if columns.content is None else columns.content[keep]
+    columns.select(keep)
     return columns, int(np.count_nonzero(~keep))
 
 
@@ -217,14 +194,11 @@ def _block_notes(parts: list[Columns]) -> list[str]:
     return []
 
 
-def _frozen(column: Int) -> Int:
-    column.setflags(write=False)
-    return column
-
-
-def _sorted(column: npt.NDArray[Kind] | None, order: npt.NDArray[np.intp]) -> npt.NDArray[Kind] | None:
-    if column is None:
-        return None
-    result = column[order]
-    result.setflags(write=False)
-    return result
+def _type_notes(columns: Columns) -> list[str]:
+    if columns.html is None:
+        return []
+    known, other = int(np.count_nonzero(columns.html >= 0)), int(np.count_nonzero(columns.html == 0))
+    if not other:
+        return []
+    words = f"{other} of {known} deliveries are no HTML (robots.txt, images, style sheets and the like); "
+    return [words + "they count as pages, --only text/html leaves them out"]

@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from fitting.readers.blocks import blocks
 from fitting.readers.columns import Columns
-from fitting.readers.streams import Source
+from fitting.readers.count_log import Counts
+from fitting.readers.input.line_blocks import blocks
+from fitting.readers.input.streams import Source
+from fitting.readers.settings import ReadOptions
+
+FILTERS = {"only_type": "--only", "only_url": "--only-url", "where": "--where"}
+"""Choices that need something that not every format has, with their options."""
 
 
-@dataclass(frozen=True)
-class ReadOptions:
-    """Choices of the user that change what a reader takes.
-
-    Parameters
-    ----------
-    pattern : str, optional
-        Regular expression with a named group ``time`` and, where there is one, ``size``; for the format ``pattern``.
-    time_column, size_column : str, optional
-        Names (or numbers, from 1) of columns in CSV, Parquet and JSON lines.
-    agent : str
-        Access logs: ``robots`` keeps known robots' user agents, ``all`` everything, else a regular expression.
-    values : str
-        Plain columns of numbers: ``auto``, ``times`` or ``gaps``.
-    """
-
-    pattern: str | None = None
-    time_column: str | None = None
-    size_column: str | None = None
-    agent: str = "robots"
-    values: str = "auto"
-
-
+@runtime_checkable
 class Reader(Protocol):
-    """A log format."""
+    """A log format.
+
+    A reader may also have `filters`, the names in `FILTERS` that it obeys, and `missing`, what a log of this format
+    without a single row is told.
+    """
 
     name: str
     about: str
@@ -48,21 +35,25 @@ class Reader(Protocol):
         """The stream's deliveries, a block at a time."""
 
 
-class LineReader:
-    """Base of the formats with one row a line; a subclass turns a block of lines into columns."""
+class CountReader(Protocol):
+    """A format of counts per interval."""
 
-    name = ""
-    about = ""
-    probe: re.Pattern[bytes]
+    name: str
+    about: str
 
     def score(self, head: bytes, lines: Sequence[bytes]) -> float:
-        """Share of the sample's lines that the format's probe matches."""
-        del head
-        return sum(self.probe.match(line) is not None for line in lines) / max(len(lines), 1)
+        """How well the first bytes of a stream fit, from 0 (not at all) to 1."""
 
+    def read_counts(self, source: Source) -> Iterator[Counts]:
+        """The stream's intervals, a block at a time."""
+
+
+class BlockReader(ABC):
+    """Reads a stream in blocks of whole lines; a subclass turns a block into columns."""
+
+    @abstractmethod
     def parse(self, text: bytes, options: ReadOptions) -> Columns:
         """Columns of one block of whole lines."""
-        raise NotImplementedError
 
     def read(self, source: Source, options: ReadOptions) -> Iterator[Columns]:
         """The stream's deliveries, a block at a time."""
@@ -72,3 +63,18 @@ class LineReader:
                 columns.broken += block.too_long
                 columns.broken_shown.append(f"({block.too_long} lines longer than 4 MiB, skipped)")
             yield columns
+
+
+class LineReader(BlockReader):
+    """Base of the formats with one row per line, known by an expression that their lines match."""
+
+    name = ""
+    about = ""
+    filters: tuple[str, ...] = ("only_url",)
+    missing = ""
+    probe: re.Pattern[bytes]
+
+    def score(self, head: bytes, lines: Sequence[bytes]) -> float:
+        """Share of the sample's lines that the format's probe matches."""
+        del head
+        return sum(self.probe.match(line) is not None for line in lines) / max(len(lines), 1)

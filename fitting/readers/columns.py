@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fitting.readers.stamps import INVALID, Int
+from fitting.readers.input import scan
+from fitting.readers.times.stamps import INVALID, Int
 
 SHOWN = 5
 """Broken lines that are kept to be shown."""
@@ -26,31 +28,82 @@ HTTP_ERROR = "HTTP error status"
 NOT_MODIFIED = "not modified"
 CACHED = "from a cache"
 NOT_ROBOT = "not a robot's user agent"
-OTHER = "other line of the log"
 BAD_TIME = "time missing or out of range"
+
+OPTIONAL: dict[str, tuple[npt.DTypeLike, Any]] = {
+    "size": (np.float64, np.nan),
+    "page": (np.uint64, 0),
+    "content": (np.uint64, 0),
+    "took": (np.float64, np.nan),
+    "worker": (np.float64, np.nan),
+    "host": (np.uint64, 0),
+    "depth": (np.int16, -1),
+    "robots": (np.int32, -1),
+    "html": (np.int8, -1),
+}
+"""Columns that a format may have beside the time: type, and what stands for "not known"."""
 
 
 @dataclass
 class Columns:
-    """Deliveries of one block: times in nanoseconds, sizes in bytes (NaN where unknown), page and content keys.
+    """Deliveries of one block: times in nanoseconds, and the columns of `OPTIONAL` that the format tells.
 
-    A key is a 64-bit hash, 0 where unknown: equal keys mean the same address (`page`) or the same bytes (`content`).
-    `rows` counts every line that belongs to the format, `dropped` those of them that are no delivery.
+    `size` is in bytes; `page`, `content` and `host` are 64-bit hashes: equal keys mean the same address, bytes or
+    host; `took` is the time of the fetch in seconds, ended at `time`; `worker` numbers the thread or process that
+    fetched; `depth` counts links from a seed; `robots` is how many were running; `html` is 1 for a page of HTML, 0 for
+    another type. `rows` counts every line that belongs to the format, `dropped` those of them that are no delivery.
     """
 
     time: Int
     size: npt.NDArray[np.float64] | None = None
     page: npt.NDArray[np.uint64] | None = None
     content: npt.NDArray[np.uint64] | None = None
+    took: npt.NDArray[np.float64] | None = None
+    worker: npt.NDArray[np.float64] | None = None
+    host: npt.NDArray[np.uint64] | None = None
+    depth: npt.NDArray[np.int16] | None = None
+    robots: npt.NDArray[np.int32] | None = None
+    html: npt.NDArray[np.int8] | None = None
     rows: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     other_lines: int = 0
     broken: int = 0
     broken_shown: list[str] = field(default_factory=list)
     retracted: npt.NDArray[np.uint64] | None = None
+    run_starts: Int | None = None
     zoned: bool = True
     kind: str = "times"
     notes: dict[str, float] = field(default_factory=dict)
+
+    def select(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> None:
+        """Keep these rows, in this order, of every column."""
+        self.time = self.time[rows]
+        for name in OPTIONAL:
+            column = getattr(self, name)
+            if column is not None:
+                setattr(self, name, column[rows])
+
+
+def nothing() -> Columns:
+    """Columns without a row."""
+    return Columns(np.zeros(0, dtype=np.int64))
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """The rows of all parts, one after another; a column that only some have is filled up with "not known"."""
+    filled = [part for part in parts if part.time.size]
+    if not filled:
+        return nothing()
+    result = Columns(np.concatenate([part.time for part in filled]))
+    for name, (kind, unknown) in OPTIONAL.items():
+        columns = [getattr(part, name) for part in filled]
+        if any(column is not None for column in columns):
+            whole = [
+                np.full(part.time.size, unknown, dtype=kind) if column is None else np.asarray(column, dtype=kind)
+                for part, column in zip(filled, columns)
+            ]
+            setattr(result, name, np.concatenate(whole))
+    return result
 
 
 def keys(texts: Sequence[bytes] | Sequence[str]) -> npt.NDArray[np.uint64]:
@@ -63,6 +116,13 @@ def keys(texts: Sequence[bytes] | Sequence[str]) -> npt.NDArray[np.uint64]:
     return np.where(blank, np.uint64(0), hashed)
 
 
+def host_keys(addresses: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+    """Keys of the hosts of addresses, the same in every format; 0 where there is none."""
+    ends = np.cumsum(np.fromiter(map(len, addresses), dtype=np.int64, count=len(addresses)))
+    starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)[: ends.size]
+    return np.asarray(scan.host_hashes(scan.as_bytes(b"".join(addresses)), starts, ends), dtype=np.uint64)
+
+
 def show(line: bytes) -> str:
     """A broken line made safe to print: one line, no control characters, not too long."""
     text = line[: SHOWN_WIDTH * 4].decode("utf-8", errors="replace")
@@ -70,33 +130,26 @@ def show(line: bytes) -> str:
     return text if len(text) <= SHOWN_WIDTH else text[: SHOWN_WIDTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def status_reasons(status: Int) -> npt.NDArray[np.object_]:
-    """Why a row with this HTTP status is no delivery; None for 200 to 299."""
-    reason = np.full(status.shape, FAILED, dtype=object)
-    reason[(status >= 200) & (status < 300)] = None
-    reason[(status >= 300) & (status < 400)] = REDIRECT
-    reason[status == 304] = NOT_MODIFIED
-    reason[(status >= 400) & (status < 600)] = HTTP_ERROR
-    return reason
-
-
 def keep(columns: Columns, reason: npt.NDArray[np.object_]) -> Columns:
     """Only rows without a reason and with a readable time; the others are counted under their reason."""
-    reason = reason.copy()
-    reason[_none(reason) & (columns.time == INVALID)] = BAD_TIME
-    good = _none(reason)
+    wanted = none_of(reason)
+    good = wanted & (columns.time != INVALID)
     columns.rows += int(reason.size)
-    columns.dropped.update(Counter(reason[~good].tolist()))
-    columns.time = columns.time[good]
-    for name in ("size", "page", "content"):
-        column = getattr(columns, name)
-        if column is not None:
-            setattr(columns, name, column[good])
+    if not good.all():
+        columns.dropped.update(Counter(reason[~wanted].tolist()))
+        columns.dropped.update({BAD_TIME: late} if (late := int(np.count_nonzero(wanted & ~good))) else {})
+        columns.select(good)
     return columns
 
 
-def _none(reason: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
-    return np.asarray(reason == np.array(None, dtype=object), dtype=bool)
+def none_of(reason: npt.NDArray[np.object_]) -> npt.NDArray[np.bool_]:
+    """Which rows have no reason against them."""
+    return np.asarray(pd.isna(reason), dtype=bool)
+
+
+def no_reasons(rows: int) -> npt.NDArray[np.object_]:
+    """No reason against any row."""
+    return np.full(rows, None, dtype=object)
 
 
 def note_broken(columns: Columns, lines: Sequence[bytes]) -> Columns:

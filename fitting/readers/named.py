@@ -4,55 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from crawltwin.model.errors import Fault, InputError
-from fitting.readers import stamps
-from fitting.readers.base import ReadOptions
-from fitting.readers.columns import CACHED, Columns, keep, keys, status_reasons
+from crawltwin.model.errors import InputError
+from fitting.readers.columns import CACHED, OPTIONAL, Columns, host_keys, keep, keys, no_reasons
+from fitting.readers.selection import NOT_WHERE, Condition, html_marks, reject_unwanted, status_reasons
+from fitting.readers.settings import ReadOptions
+from fitting.readers.times import stamps
 
 TIME_NAMES = (
-    "crawl_time",
-    "fetch_time",
-    "fetched_at",
-    "crawled_at",
-    "downloaded_at",
-    "download_time",
-    "scraped_at",
-    "warc_date",
-    "timestamp",
-    "time",
-    "datetime",
-    "date_time",
-    "ts",
-    "date",
-    "@timestamp",
-    "t",
-    "arrival_time",
-    "arrival",
-    "epoch",
+    *("crawl_time", "fetch_time", "fetched_at", "crawled_at", "downloaded_at", "download_time"),
+    *("scraped_at", "warc_date", "timestamp", "time", "datetime", "date_time", "ts", "date"),
+    *("@timestamp", "t", "arrival_time", "arrival", "epoch"),
 )
 GAP_NAMES = ("gap", "gaps", "interarrival", "inter_arrival", "interarrival_time", "iat", "interval", "delta")
 SIZE_NAMES = (
-    "size",
-    "content_size",
-    "content_length",
-    "contentlength",
-    "body_size",
-    "bytes",
-    "length",
-    "response_size",
-    "content_length_bytes",
-    "size_bytes",
+    *("size", "content_size", "content_length", "contentlength", "body_size", "bytes", "length"),
+    *("response_size", "content_length_bytes", "size_bytes"),
 )
-PAGE_NAMES = ("url", "uri", "address", "request_url", "page")
-STATUS_NAMES = ("status", "status_code", "http_status", "response_status", "statuscode", "code")
+PAGE_NAMES = ("url", "uri", "address", "request_url", "request_endpoint", "endpoint", "page")
+STATUS_NAMES = (
+    *("status", "status_code", "http_status", "response_status", "statuscode", "code", "response_status_code"),
+    *("http_status_code", "response_code"),
+)
 CONTENT_NAMES = ("digest", "sha1", "checksum", "content_hash", "md5", "hash")
 CACHED_NAMES = ("cached", "from_cache")
+TYPE_NAMES = ("mime", "mime_type", "content_type", "contenttype", "media_type", "resp_headers_content_type")
+WORKER_NAMES = ("worker", "workerid", "worker_id", "thread", "thread_id", "spider")
+DURATION_NAMES = {"download_latency": 1.0, "fetch_seconds": 1.0, "duration_ms": 1e-3, "fetch_ms": 1e-3}
+"""Durations of fetches, with their unit in seconds."""
+DEPTH_NAMES = ("depth",)
+ROBOTS_NAMES = ("robots",)
 
 
 @dataclass(frozen=True)
@@ -61,19 +47,35 @@ class Chosen:
 
     time: str
     gaps: bool
-    size: str | None
-    page: str | None
-    status: str | None
-    content: str | None
-    cached: str | None
+    size: str | None = None
+    page: str | None = None
+    status: str | None = None
+    content: str | None = None
+    cached: str | None = None
+    type: str | None = None
+    worker: str | None = None
+    took: str | None = None
+    depth: str | None = None
+    robots: str | None = None
+    where: tuple[tuple[str, Condition], ...] = ()
+
+    @property
+    def used(self) -> list[str]:
+        """Every column that is used, once."""
+        names = [getattr(self, one.name) for one in fields(self) if one.name not in ("gaps", "where")]
+        names += [name for name, _ in self.where]
+        return list(dict.fromkeys(name for name in names if name is not None))
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A column's name as it is compared: small letters, one underscore for dots, blanks and hyphens."""
     return re.sub(r"[\s.\-]+", "_", name.strip().lower())
 
 
 def choose(names: Iterable[str], options: ReadOptions, place: str) -> Chosen:
     """Which columns hold what: the user's word first, then well-known names, upper or lower case.
+
+    A nested name such as ``response.status_code`` is known as a whole, else by its last part where only one has it.
 
     Raises
     ------
@@ -81,9 +83,14 @@ def choose(names: Iterable[str], options: ReadOptions, place: str) -> Chosen:
         When no column of times (or gaps) is known, or a column that the user named does not exist.
     """
     listed = [str(name) for name in names]
-    plain = {_plain(name): name for name in reversed(listed)}
+    plain = {plain_name(name): name for name in reversed(listed)}
+    last: dict[str, list[str]] = {}
+    for name in listed:
+        if "." in name:
+            last.setdefault(plain_name(name.rpartition(".")[2]), []).append(name)
+    plain = {part: found[0] for part, found in last.items() if len(found) == 1} | plain
 
-    def known(candidates: Sequence[str]) -> str | None:
+    def known(candidates: Iterable[str]) -> str | None:
         return next((plain[name] for name in candidates if name in plain), None)
 
     def given(wanted: str, what: str) -> str:
@@ -91,38 +98,31 @@ def choose(names: Iterable[str], options: ReadOptions, place: str) -> Chosen:
             return wanted
         if wanted.isdigit() and 1 <= int(wanted) <= len(listed):
             return listed[int(wanted) - 1]
-        raise InputError(
-            [
-                Fault(
-                    place,
-                    f"{what} must be one of the columns {', '.join(listed[:20])}; got {wanted!r}",
-                )
-            ]
-        )
+        raise InputError.at(place, f"{what} must be one of the columns {', '.join(listed[:20])}; got {wanted!r}")
 
     time = given(options.time_column, "time column") if options.time_column else known(TIME_NAMES)
     gaps = options.values == "gaps"
     if time is None:
         time, gaps = known(GAP_NAMES), True
     if time is None:
-        raise InputError(
-            [
-                Fault(
-                    place,
-                    f"one column must hold the times; got {', '.join(listed[:20])}",
-                    "Name it with --time-column.",
-                )
-            ]
+        raise InputError.at(
+            place, f"one column must hold the times; got {', '.join(listed[:20])}", "Name it with --time-column."
         )
-    size = given(options.size_column, "size column") if options.size_column else known(SIZE_NAMES)
+    conditions = [Condition.read(text) for text in options.where]
     return Chosen(
         time,
         gaps,
-        size,
-        known(PAGE_NAMES),
-        known(STATUS_NAMES),
-        known(CONTENT_NAMES),
-        known(CACHED_NAMES),
+        size=given(options.size_column, "size column") if options.size_column else known(SIZE_NAMES),
+        page=known(PAGE_NAMES),
+        status=known(STATUS_NAMES),
+        content=known(CONTENT_NAMES),
+        cached=known(CACHED_NAMES),
+        type=known(TYPE_NAMES),
+        worker=known(WORKER_NAMES),
+        took=known(DURATION_NAMES),
+        depth=known(DEPTH_NAMES),
+        robots=known(ROBOTS_NAMES),
+        where=tuple((given(one.name, "a column of --where"), one) for one in conditions),
     )
 
 
@@ -153,8 +153,7 @@ def to_columns(
     chosen: Chosen,
     count: int,
     column: dict[str, Sequence[Any]],
-    *,
-    values: str = "auto",
+    options: ReadOptions,
     times: stamps.Int | None = None,
 ) -> Columns:
     """Deliveries from the chosen columns of `count` rows, each column a sequence of plain values."""
@@ -167,18 +166,55 @@ def to_columns(
     if chosen.gaps:
         kind = "gaps"
     elif writing == "number":
-        kind = "times" if values == "times" else "numbers"
+        kind = "times" if options.values == "times" else "numbers"
     result = Columns(times, zoned=writing != "local", kind=kind)
-    if chosen.size is not None:
-        result.size = stamps.floats(as_bytes(column[chosen.size]))
-    if chosen.page is not None:
-        result.page = keys(as_bytes(column[chosen.page]))
-    if chosen.content is not None:
-        result.content = keys(as_bytes(column[chosen.content]))
-    reason: npt.NDArray[np.object_] = np.full(count, None, dtype=object)
+    reason = no_reasons(count)
     if chosen.status is not None:
-        reason = status_reasons(_statuses(as_bytes(column[chosen.status])))
+        reason = status_reasons(_statuses(as_bytes(column[chosen.status])), options)
     if chosen.cached is not None:
         cached = [str(value).lower() in ("true", "1", "yes") for value in column[chosen.cached]]
         reason[np.array(cached, dtype=bool)] = CACHED
+    if chosen.size is not None:
+        result.size = stamps.floats(as_bytes(column[chosen.size]))
+    if chosen.content is not None:
+        result.content = keys(as_bytes(column[chosen.content]))
+    types = None if chosen.type is None else as_bytes(column[chosen.type])
+    if types is not None:
+        result.html = html_marks(types)
+    pages = None if chosen.page is None else as_bytes(column[chosen.page])
+    if pages is not None:
+        result.page, result.host = keys(pages), host_keys(pages)
+    reason = reject_unwanted(
+        reason,
+        options,
+        types=None if types is None else lambda: types,
+        addresses=None if pages is None else lambda: pages,
+    )
+    for name, condition in chosen.where:
+        reason[~condition.holds(column[name])] = NOT_WHERE
+    _add_robots(result, chosen, column)
     return keep(result, reason)
+
+
+def _add_robots(result: Columns, chosen: Chosen, column: dict[str, Sequence[Any]]) -> None:
+    """What the columns tell of the robots: who fetched, for how long, how deep, how many ran."""
+    if chosen.worker is not None:
+        result.worker = _numbered(as_bytes(column[chosen.worker]))
+    if chosen.took is not None:
+        unit = next(unit for name, unit in DURATION_NAMES.items() if plain_name(str(chosen.took)).endswith(name))
+        seconds = stamps.floats(as_bytes(column[chosen.took])) * unit
+        result.took = np.where(seconds >= 0, seconds, np.nan)
+    for name in ("depth", "robots"):
+        if getattr(chosen, name) is not None:
+            values = stamps.floats(as_bytes(column[getattr(chosen, name)]))
+            good = np.isfinite(values) & (values >= 0) & (values < 2**15)
+            setattr(result, name, np.where(good, values, -1).astype(OPTIONAL[name][0]))
+
+
+def _numbered(names: Sequence[bytes]) -> npt.NDArray[np.float64]:
+    """Workers as numbers: their own where the names are numbers, else 31 bits of a key."""
+    hashed = (keys(names) >> np.uint64(33)).astype(np.int64)
+    own = [int(name) if name.isdigit() and len(name) < 9 else -1 for name in names]
+    texts = np.array([name != b"" for name in names], dtype=bool)
+    numbers = np.array(own, dtype=np.int64)
+    return np.where(numbers >= 0, numbers, np.where(texts, hashed, np.nan))

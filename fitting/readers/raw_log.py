@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from fitting.readers.stamps import SECOND, Int
+from fitting.readers.columns import OPTIONAL
+from fitting.readers.times.stamps import SECOND, Int
 
 _STEPS = (60 * SECOND, SECOND, 10**8, 10**7, 10**6, 10**5, 10**4, 10**3, 10**2)
 
@@ -42,6 +43,16 @@ class RawLog:
         Whether the input was a column of gaps, so that there is no calendar.
     notes : tuple of str
         What else was found, in words.
+    run_starts : int64 array or None
+        Times at which the log says that the crawler was started, in the same unit as `time`.
+    took, worker : float64 array or None
+        Seconds that the fetch took, and the number of the thread or worker that fetched; NaN where unknown.
+    host : uint64 array or None
+        Key of the host, 0 where unknown.
+    depth : int16 array or None
+        Links between a seed and the page, -1 where unknown.
+    robots : int32 array or None
+        Robots that were running, -1 where unknown.
     """
 
     format: str
@@ -61,6 +72,12 @@ class RawLog:
     zoned: bool
     from_gaps: bool
     notes: tuple[str, ...]
+    run_starts: Int | None = None
+    took: npt.NDArray[np.float64] | None = None
+    worker: npt.NDArray[np.float64] | None = None
+    host: npt.NDArray[np.uint64] | None = None
+    depth: npt.NDArray[np.int16] | None = None
+    robots: npt.NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
         return int(self.time.size)
@@ -70,6 +87,22 @@ class RawLog:
             f"RawLog({self.format}, {self.rows} rows, {len(self)} deliveries, "
             f"clock of {self.resolution:g} s, {self.broken} broken lines)"
         )
+
+    def last(self, pages: int) -> RawLog:
+        """The log of the last pages alone; itself where it has no more."""
+        if len(self) <= pages:
+            return self
+        kept = {name: getattr(self, name) for name in ("time", *OPTIONAL) if getattr(self, name, None) is not None}
+        return replace(self, **{name: column[-pages:] for name, column in kept.items()})
+
+    @property
+    def begin(self) -> Int | None:
+        """Start of each fetch in nanoseconds, in the order of `time`, 0 where unknown; None without durations."""
+        if self.took is None:
+            return None
+        known = np.isfinite(self.took)
+        length = np.rint(np.where(known, self.took, 0) * SECOND).astype(np.int64)
+        return np.where(known, self.time - length, 0)
 
     @property
     def seconds(self) -> npt.NDArray[np.float64]:

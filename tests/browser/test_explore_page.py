@@ -1,16 +1,20 @@
 """The page to explore, in a browser: the winner at moved weights and limits is the one that the solver names."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 
 from analytic import optimize, solve
-from analytic.rewards import measures_of_rates
-from crawltwin.model import CostWeights, ThresholdPolicy, examples
-from crawltwin.plan.explore import explore_page
-from crawltwin.plan.sweep import short_policy
-from crawltwin.plan.uncertainty import short_table
+from crawltwin.model import CostWeights, LevelPolicy, ThresholdPolicy, examples
+from crawltwin.model.policies.policy_file import PolicyFile
+from crawltwin.model.rates import Rates
+from crawltwin.pages.explore import explore_page
+from crawltwin.plan.choosing import choose_within
+from crawltwin.plan.limits import Limits
+from crawltwin.plan.settings import PlanSettings
+from crawltwin.plan.what_if.explored import explored_policies
 from tests.browser.page_checks import check_accessible, check_fits, check_quiet
 
 pytestmark = pytest.mark.browser
@@ -24,7 +28,7 @@ def optimum():
 @pytest.fixture(scope="module")
 def path(optimum, tmp_path_factory):
     page = tmp_path_factory.mktemp("explore") / "explore.html"
-    page.write_text(explore_page(optimum), encoding="utf-8")
+    page.write_text(explore_page(explored_policies(optimum)), encoding="utf-8")
     return page
 
 
@@ -35,7 +39,7 @@ def _winner(opened):
 
 
 def _short(item):
-    return short_policy({"robots": item.robots, "thresholds": item.thresholds})
+    return item.policy.short
 
 
 def test_quiet_accessible_and_fitting(open_page, path):
@@ -86,13 +90,13 @@ def test_the_weights_above_have_different_winners(optimum):
 
 def test_limits_leave_the_best_policy_that_keeps_them(open_page, path, optimum):
     opened = open_page(path)
-    measures = measures_of_rates(optimum.rates)
+    measures = Rates.from_table(optimum.rates).measures()
     bound = float(np.quantile(measures["mean_active_robots"], 0.2))
     opened.page.fill("#l-robots", repr(bound))
     allowed = np.flatnonzero(measures["mean_active_robots"] <= bound)
     best = allowed[np.argmin(optimum.costs[allowed])]
     name, cost = _winner(opened)
-    assert name == short_table(optimum.tables[best].tolist())
+    assert name == LevelPolicy(optimum.tables[best].tolist()).short
     assert cost == pytest.approx(float(optimum.costs[best]), rel=1e-12)
     opened.page.fill("#l-robots", "0.01")
     assert "No policy keeps these limits" in opened.page.inner_text("#winner")
@@ -122,7 +126,7 @@ def test_the_front_and_the_backlog_follow(open_page, path, optimum):
     assert f"Most often {int(np.argmax(masses))} pages" in words
     assert opened.page.locator("#levels rect").count() >= len(masses)
     # Independent count of the front.
-    measures = measures_of_rates(optimum.rates)
+    measures = Rates.from_table(optimum.rates).measures()
     names = ("loss_probability", "obsolescence_probability", "mean_sojourn_served", "mean_active_robots",
              "starvation_probability")  # fmt: skip
     points = np.column_stack([measures[name] for name in names])
@@ -133,3 +137,78 @@ def test_the_front_and_the_backlog_follow(open_page, path, optimum):
     before = opened.page.text_content("#front desc")
     opened.page.select_option("#axis-x", "idle")
     assert opened.page.text_content("#front desc") != before
+
+
+def test_what_is_no_weight_is_refused(open_page, path, optimum):
+    opened = open_page(path)
+    opened.page.fill("#w-loss", "-5")
+    assert opened.page.get_attribute("#w-loss", "aria-invalid") == "true"
+    assert "must be a number from 0 up" in opened.page.inner_text("#refused")
+    assert _winner(opened)[0] == _short(optimum.best)  # nothing was computed with it
+    opened.page.fill("#w-loss", "5")
+    assert opened.page.is_hidden("#refused")
+
+
+def test_a_plan_of_limits_begins_with_its_limits(open_page, optimum, tmp_path):
+    rates = optimum.rates[np.flatnonzero((optimum.tables == 4).all(axis=1))]
+    limits = Limits(lose_at_most=0.3)
+    chosen, _ = choose_within(optimum, limits, rates)
+    page = tmp_path / "explore.html"
+    page.write_text(explore_page(explored_policies(chosen, PlanSettings(robots=4, lose_at_most=0.3))), encoding="utf-8")
+    opened = open_page(page)
+    assert opened.page.input_value("#l-lost") == "0.3"
+    assert _winner(opened)[0] == _short(chosen.best)
+    assert "This is the plan's policy" in opened.page.inner_text("#winner")
+
+
+def test_sliders_speak_their_values(open_page, path):
+    opened = open_page(path)
+    assert opened.page.get_attribute("#s-starvation", "aria-valuetext") == "weight 300, 1 times the plan's"
+    opened.page.focus("#s-starvation")
+    for _ in range(25):
+        opened.page.keyboard.press("ArrowRight")
+    assert opened.page.get_attribute("#s-starvation", "aria-valuetext") == "weight 3000, 10 times the plan's"
+
+
+def test_the_address_keeps_what_was_set(open_page, path):
+    opened = open_page(path)
+    opened.page.fill("#w-robots", "100")
+    opened.page.fill("#l-lost", "0.4")
+    opened.page.select_option("#world", "4")
+    name, address = _winner(opened), opened.page.url
+    assert address.endswith("#w-robots=100&l-lost=0.4&world=4")
+    again = opened.context.new_page()
+    again.goto(address)
+    assert again.input_value("#l-lost") == "0.4"
+    assert (again.get_attribute("#winner", "data-policy"), float(again.get_attribute("#winner", "data-cost"))) == name
+    opened.page.click("#reset")
+    opened.page.wait_for_function("location.hash === ''")
+
+
+def test_other_speeds_give_the_winner_of_optimize(open_page, path, optimum):
+    opened = open_page(path)
+    options = opened.page.locator("#world option").all_inner_texts()
+    assert options[4] == "indexing 2 times as fast"
+    opened.page.select_option("#world", "4")
+    faster = optimum.scenario.replace(service=optimum.scenario.service.scaled(2.0))
+    best = optimize(faster).best
+    name, cost = _winner(opened)
+    assert name == _short(best)
+    assert cost == pytest.approx(best.cost, rel=1e-4)  # five digits are embedded
+
+
+def test_the_policy_and_the_table_can_be_saved(open_page, path, optimum, tmp_path):
+    opened = open_page(path)
+    found = {}
+    for button in ("save-policy", "save-table", "save-json"):
+        with opened.page.expect_download() as download:
+            opened.page.click(f"#{button}")
+        download.value.save_as(tmp_path / button)
+        found[button] = (tmp_path / button).read_text()
+    policy = json.loads(found["save-policy"])
+    assert tuple(policy["table"]) == optimum.best.policy.robots_by_level(8)
+    assert PolicyFile.of(policy).policy.short == _short(optimum.best)  # a crawler can obey what was saved
+    rows = json.loads(found["save-json"])
+    assert found["save-table"].count("\n") == len(rows) + 1
+    assert rows[0]["policy"] == _short(optimum.best)
+    assert opened.page.get_attribute("header a", "href") == "report.html"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from crawltwin.pages.files import write_report
+from crawltwin.pages.paper import paper_report
 from tests.browser.page_checks import check_accessible, check_fits, check_pictures, check_quiet, check_sorting
 from tests.reproduction import shared_store, whole
-from validate.report import write
-from validate.report.paper_report import build
 
 pytestmark = pytest.mark.browser
 
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = whole(shared_store(tmp_path_factory))
-    report = build(found, "crawltwin reproduce --report report/paper")
-    return write(report, tmp_path_factory.mktemp("paper"))[-1]
+    report = paper_report(found, "crawltwin reproduce --report report/paper")
+    return write_report(report, tmp_path_factory.mktemp("paper"))[-1]
 
 
 def test_pictures_sorting_and_silence(open_page, page_file: Path) -> None:

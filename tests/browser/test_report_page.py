@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from crawltwin.pages.files import write_report
 from tests.browser.page_checks import check_accessible, check_fits, check_pictures, check_quiet, check_sorting
 from tests.unit.test_report import make_report
-from validate.report import write
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(make_report(), tmp_path_factory.mktemp("page"))[-1]
+    return write_report(make_report(), tmp_path_factory.mktemp("page"))[-1]
 
 
 def test_pictures_sorting_and_silence(open_page, page_file: Path) -> None:

@@ -14,12 +14,14 @@ import numpy as np
 from numba import njit
 
 from crawltwin.model import PhaseType, Scenario
-from simulate.units import LEVELS, Reading, Units
-from validate.estimates import Estimates
+from simulate import Sample
+from simulate.engine.columns import LEVELS, SUM
+from simulate.sample.units import Reading, Units
 
 CELLS_AN_OCTAVE, OCTAVES, LOWEST_OCTAVE = 64, 80, -40
 COLUMNS = LEVELS
 TIME, DELIVERED, BATCHES, LOST, OBSOLETE, SERVED, SERVED_SUM, SERVED_SQUARES, OBSOLETE_SUM, OBSOLETE_SQUARES = range(10)
+SWITCHES = SUM.switches
 
 
 class Mistake(IntEnum):
@@ -142,6 +144,8 @@ def simulate_run(
                 for index in range(waiting):
                     deadline[index] = now + draw_time(rng, ageing[0], ageing[1], ageing[2])
         mode_level = before if mistake == 7 and departed else level
+        if counted and mode_of[min(mode_level, top)] != mode:
+            sums[SWITCHES] += 1
         if mistake == 6 and mode_of[min(level, top)] != mode_of[min(before, top)]:
             phase = draw(rng.random(), np.cumsum(stationary[mode_of[min(level, top)]]))
 
@@ -202,7 +206,7 @@ def run_engine(
     replications: int,
     seed: int,
     reading_of: Scenario | None = None,
-) -> Estimates:
+) -> Sample:
     """Replications of the engine, read as if they were of the scenario `reading_of`.
 
     `rate` is the solved arrival rate, which turns pages into time. Levels above the scenario's top are counted there.
@@ -238,4 +242,4 @@ def run_engine(
         cells[:, :, first : int(used[-1]) + 1].copy(),
         first + LOWEST_OCTAVE * CELLS_AN_OCTAVE,
     )
-    return Estimates(units, Reading.of(scenario, levels))
+    return Sample(units, Reading.of(scenario, levels))

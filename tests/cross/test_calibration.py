@@ -2,8 +2,9 @@
 
 import pytest
 
-from crawltwin.store import Store
+from crawltwin.work.store import Store
 from validate.calibration import calibrate, calibrate_one, calibration_plan, judge_calibration
+from validate.random_scenarios import FAMILIES
 
 
 def test_a_few_random_crawlers_agree_and_an_interrupted_calibration_goes_on(tmp_path, monkeypatch):
@@ -22,9 +23,16 @@ def test_a_few_random_crawlers_agree_and_an_interrupted_calibration_goes_on(tmp_
     assert resumed.by_measure == whole.by_measure
 
 
+def test_a_few_random_crawlers_beyond_the_paper_agree():
+    found = calibrate(4, (3, "features"), pages=20_000)
+    assert found.family == "features"
+    assert not found.broken
+    assert not found.outliers
+
+
 def test_a_planted_defect_in_every_scenario_is_seen():
     # The simulated side of each scenario belongs to a crawler whose scores are shifted by one standard error.
-    rows = [calibrate_one((calibration_plan(3, 20_000), index)) for index in range(6)]
+    rows = [calibrate_one((calibration_plan(3, 20_000), index, "paper")) for index in range(6)]
     shifted = []
     for copy in range(10):
         for row in rows:
@@ -37,8 +45,9 @@ def test_a_planted_defect_in_every_scenario_is_seen():
 
 
 @pytest.mark.slow
-def test_two_hundred_random_crawlers_are_calibrated_without_false_alarms_beyond_the_nominal_rate():
-    found = calibrate(200, 1, workers=2)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_two_hundred_random_crawlers_are_calibrated_without_false_alarms_beyond_the_nominal_rate(family):
+    found = calibrate(200, (1, family), workers=2)
     assert found.sound, found.to_json()
     assert found.p_false_alarms > 0.01
     assert len(found.pooled.scores) >= 195

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from analytic.chain import Chain
-from analytic.matrix_free import solve_matrix_free
-from analytic.sojourn_levels import LevelSojournTimes
-from analytic.summary import basic_measures
-from analytic.window import TINY, WindowSolution, solve_window
+from analytic.chain.primitives import Chain
+from analytic.chain.summary import basic_measures
+from analytic.sojourn.levels import LevelSojournTimes
+from analytic.stationary.matrix_free import solve_matrix_free
+from analytic.stationary.window import TINY, WindowSolution, solve_window
 from crawltwin.model import (
     BMAP,
     ModeMatrices,

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from crawltwin.pages.gallery import gallery_files
 from tests.conftest import REPOSITORY
 from tests.reproduction import shared_store, whole
-from validate.report.gallery import gallery
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return dict(gallery(whole(shared_store(tmp_path_factory))))
+    return dict(gallery_files(whole(shared_store(tmp_path_factory))))
 
 
 @pytest.mark.parametrize("name", ["gallery.md", "misprints.md"])

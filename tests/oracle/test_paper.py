@@ -10,13 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawltwin import workers
 from crawltwin.model import BMAP, examples
-from crawltwin.store import Store, key_of
+from crawltwin.work import workers
+from crawltwin.work.store import Store, key_of
 from tests.reproduction import shared_store, whole
-from validate.paper import Reproduction, compare, matrices, measured, reproduce, run, source, sweeps, table1, trace
-from validate.paper.base import first_example
-from validate.paper.source import PrintedTable
+from validate.paper import Reproduction, compare, reproduce, reproduction
+from validate.paper.printed import matrices, source
+from validate.paper.printed.source import PrintedTable
+from validate.paper.printed.systems import first_example
+from validate.paper.reproduction import PaperPiece
+from validate.paper.tables import first_table, measured, sweeps
+from validate.paper.text import correlations
 
 KNOWN = {
     ("section 2, interpretation 1", "D_0^(l) with Kronecker products"): None,
@@ -106,7 +110,7 @@ def test_planted_misprints_are_found(monkeypatch, row: int, column: str, text: s
     # Capacities up to 7 are enough here, and quick.
     planted = _with_cell(replace(source.table(2), rows=source.table(2).rows[:7]), row, column, text)
     monkeypatch.setattr(sweeps, "table", lambda number: planted)
-    judged = sweeps.judge(sweeps.SWEEPS[0])
+    judged = sweeps.findings(sweeps.SWEEPS[0])
     wrong = {item.what for item in judged if item.verdict != "reproduced"}
     known = {what for where, what in KNOWN if where == "Table 2"}
     cell = f"K = 5, {column}"
@@ -119,8 +123,8 @@ def test_planted_misprints_are_found(monkeypatch, row: int, column: str, text: s
 def test_corrected_table_is_reproduced_whole(monkeypatch) -> None:
     corrected = source.table(1)
     corrected = _with_cell(corrected, 12, "cost", "67.52")
-    monkeypatch.setattr(table1, "table", lambda number: corrected)
-    assert {item.verdict for item in table1.judge()} == {"reproduced"}
+    monkeypatch.setattr(first_table, "table", lambda number: corrected)
+    assert {item.verdict for item in first_table.findings()} == {"reproduced"}
 
 
 def test_planted_sign_is_found(monkeypatch) -> None:
@@ -162,8 +166,8 @@ def test_no_map_of_order_two_passes_the_bound() -> None:
         limit = abs(scv - 1) / (2 * scv)
         assert abs(process.correlation(1)) <= limit + 1e-9
         assert abs(process.correlation(2)) <= limit + 1e-9
-    assert trace.bound() == pytest.approx(0.0623, abs=5e-5)
-    assert trace.nearest_power() == 1
+    assert correlations.bound() == pytest.approx(0.0623, abs=5e-5)
+    assert correlations.nearest_power() == 1
 
 
 def test_claims(found: Reproduction) -> None:
@@ -181,18 +185,19 @@ def test_other_authors(found: Reproduction) -> None:
 
 def test_interrupted_run_goes_on_and_gives_the_same(tmp_path: Path) -> None:
     # Short pieces stand in for the long ones; what is kept and how it is put together is the real thing.
-    pieces = ["matrices", "formulas", "trace", "numbers"]
+    names = ["matrices", "formulas", "trace", "numbers"]
+    pieces = [PaperPiece("findings", name) for name in names]
     calls: list[str] = []
-    real = run.compute
+    real = reproduction.compute
 
-    def counted(piece: str):
-        calls.append(piece)
+    def counted(piece: PaperPiece):
+        calls.append(piece.name)
         if len(calls) == 3:
             raise KeyboardInterrupt
         return real(piece)
 
     store = Store(tmp_path)
-    keys = [key_of("reproduce", name) for name in pieces]
+    keys = [key_of("reproduce", name) for name in names]
     with pytest.raises(KeyboardInterrupt):
         list(workers.run(counted, pieces, workers=1, store=store, keys=keys))
     again = list(workers.run(counted, pieces, workers=1, store=store, keys=keys))
@@ -201,7 +206,7 @@ def test_interrupted_run_goes_on_and_gives_the_same(tmp_path: Path) -> None:
 
 
 def test_second_run_takes_everything_from_the_store(found: Reproduction, tmp_path_factory, monkeypatch) -> None:
-    monkeypatch.setattr("validate.paper.run.compute", None)  # nothing may be computed again
+    monkeypatch.setattr("validate.paper.reproduction.compute", None)  # nothing may be computed again
     again = reproduce(workers=1, store=Store(shared_store(tmp_path_factory)))
     assert json.dumps(again.to_json()) == json.dumps(found.to_json())
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytic import solve
-from analytic.chain import Chain
-from analytic.generator import Generator
+from analytic.chain.generator import Generator
+from analytic.chain.primitives import Chain
 from crawltwin.model import BMAP, ModeMatrices, PhaseType, Scenario
 from crawltwin.model.scenario_file import dumps, loads
 from tests.random_models import random_scenario
@@ -22,7 +22,8 @@ PROBABILITIES = ("loss_probability", "obsolescence_probability", "success_probab
 
 def same(left, right, rel=1e-9, times=1.0):
     """Measures of two scenarios that must agree; times in the second are `times` as long."""
-    power = {"arrival_rate": -1, "mean_sojourn": 1, "mean_sojourn_served": 1, "mean_sojourn_obsolete": 1}
+    power = {"arrival_rate": -1, "switch_rate": -1}
+    power |= {"mean_sojourn": 1, "mean_sojourn_served": 1, "mean_sojourn_obsolete": 1}
     for name, value in left.measures.items():
         if name == "cost":
             continue

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytic.chain import Chain
-from analytic.matrix_free import LevelSolution, solve_matrix_free
-from analytic.sojourn_levels import LevelSojournTimes
-from analytic.summary import basic_measures
+from analytic.chain.primitives import Chain
+from analytic.chain.summary import basic_measures
+from analytic.sojourn.levels import LevelSojournTimes
+from analytic.stationary.matrix_free import LevelSolution, solve_matrix_free
 from crawltwin.model import BMAP, ModeMatrices, PhaseType, Scenario
 
 rates = st.floats(0.05, 5.0)

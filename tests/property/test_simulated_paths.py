@@ -15,7 +15,7 @@ from crawltwin.model import (
     Scenario,
     ThinnedStream,
 )
-from simulate.plan import Start
+from simulate.engine.length import Start
 from tests.unit.simulate.cases import assert_same, job_of
 
 rates = st.floats(0.05, 5.0)

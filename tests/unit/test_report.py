@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from crawltwin.model import InputError, examples
-from validate.report import (
+from crawltwin.pages.files import write_report
+from crawltwin.report import (
     COLOURS,
     Cell,
     Code,
@@ -25,9 +26,8 @@ from validate.report import (
     gather,
     render,
     style_axes,
-    write,
 )
-from validate.report.inline import plain, to_html, to_markdown
+from crawltwin.report.inline import plain, to_html, to_markdown
 
 ORIGIN = Provenance({"crawltwin": "0", "numpy": "1"}, "Linux", {"a scenario": "ab" * 32}, (7,), {"made": "noon"})
 
@@ -89,7 +89,7 @@ def make_report(**changes) -> Report:
 
 
 def test_three_faces_hold_the_same(tmp_path: Path) -> None:
-    paths = write(make_report(), tmp_path / "deep" / "er")
+    paths = write_report(make_report(), tmp_path / "deep" / "er")
     assert [path.name for path in paths] == ["costs.svg", "report.json", "report.md", "report.html"]
     page, text = paths[-1].read_text(), paths[-2].read_text()
     held = json.loads(paths[1].read_text())
@@ -127,6 +127,8 @@ def test_marks_in_sentences() -> None:
     assert to_markdown("x_1 * [y] `k_1`") == r"x\_1 \* \[y\] `k_1`"
     assert plain(sentence) == "see a<b and this at there <now>"
     assert "href" not in to_html("[x](javascript:alert(1))")
+    assert 'href="explore.html"' in to_html("[x](explore.html)")
+    assert "href" not in to_html("[x](../../other/page.html)")
 
 
 def test_page_needs_no_network() -> None:
@@ -162,7 +164,7 @@ def test_pictures_do_not_share_names_and_follow_the_theme() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Table("t", ["a", "b"], [(1,)]), "a row must have 2 cells, one a column; got 1"),
+        (lambda: Table("t", ["a", "b"], [(1,)]), "a row must have 2 cells, one per column; got 1"),
         (lambda: Table(" ", ["a"], [(1,)]), "caption must say what the table shows"),
         (lambda: Cell(float("nan")), "a cell must be finite, text or None; got nan"),
         (
@@ -176,16 +178,16 @@ def test_pictures_do_not_share_names_and_follow_the_theme() -> None:
     ],
 )
 def test_refusals(make, words: str) -> None:
-    with pytest.raises(InputError, match=re.escape(words)):
+    with pytest.raises(ValueError, match=re.escape(words)):
         make()
 
 
 def test_nothing_is_written_when_something_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match="directory must be writable"):
-        write(make_report(), tmp_path / "file" / "inner")
+        write_report(make_report(), tmp_path / "file" / "inner")
     with pytest.raises(ValueError, match="JSON compliant"):
-        write(make_report(data={"bad": float("inf")}), tmp_path / "out")
+        write_report(make_report(data={"bad": float("inf")}), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

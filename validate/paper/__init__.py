@@ -1,7 +1,7 @@
 """The founding paper, number by number: what it prints, what we compute, and why they differ where they do."""
 
-from validate.paper.compare import compare
-from validate.paper.finding import Finding, Verdict
-from validate.paper.run import Reproduction, reproduce
+from validate.paper.earlier_report import compare
+from validate.paper.judging.finding import Finding
+from validate.paper.reproduction import Reproduction, reproduce
 
-__all__ = ["Finding", "Reproduction", "Verdict", "compare", "reproduce"]
+__all__ = ["Finding", "Reproduction", "compare", "reproduce"]

@@ -8,16 +8,17 @@ from scipy.linalg import expm
 from scipy.stats import chi2, gamma
 
 from crawltwin.model import BMAP, ConvergenceError, InputError, hyper_erlang
-from fitting import erlang_map, map_em
-from fitting.bmap_fit import with_batches
-from fitting.candidates import Candidate, choose, fit_candidates
-from fitting.erlang_map import ErlangMap
-from fitting.erlang_starts import starts
-from fitting.map_em import GeneralMap, map_start, mmpp_start
-from fitting.ph_em import best_hyper_erlang, general_ph_em, hyper_erlang_em
-from fitting.samples import Samples
-from fitting.segments import Segments
-from fitting.service import fit_obsolescence, revisits
+from fitting import FitOptions
+from fitting.choose.candidates import choose, fit_candidates
+from fitting.choose.service import fit_obsolescence, revisits
+from fitting.models.batch_laws import with_batches
+from fitting.models.em import EmSettings, run_em
+from fitting.models.erlang_map import ErlangMap
+from fitting.models.general_map import GeneralMap
+from fitting.models.phase_type_em import best_hyper_erlang, general_ph_em, hyper_erlang_em
+from fitting.models.starting_points import erlang_starts, map_start, mmpp_start
+from fitting.trace.samples import Samples
+from fitting.trace.segments import Segments
 from tests.oracle.fitting.made import TRUTH, trace
 
 
@@ -37,7 +38,7 @@ SMALL = ErlangMap(
     np.array([1.0, 3.0, 2.0]),
     np.array([2.0, 1.0, 7.0]),
     np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]),
-    np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.2, 0.3, 0.5]]),
+    q=np.array([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.2, 0.3, 0.5]]),
 )
 
 
@@ -78,33 +79,48 @@ def test_general_likelihood_is_that_of_its_matrices():
 def test_the_likelihood_never_falls(seed, branches, whole):
     gaps, sizes = trace(400, seed, SMALL)
     data = Segments(gaps, sizes, np.array([0, 150]))
-    for start in starts(data, branches, np.full((1, 3), 1 / 3)):
-        begin = erlang_map.rounded(start) if whole else start
-        history = erlang_map.run_em(begin, data, whole=whole, by_branch=True, steps=30).history
-        assert (np.diff(history) > -1e-7 * len(data)).all()
+    shares = np.full(3, 1 / 3)
+    short = EmSettings(steps=30, whole=whole, by_phase=True)
+    for start in erlang_starts(data, branches):
+        begin = (start.rounded() if whole else start).with_batch_sizes(shares)
+        assert (np.diff(begin.refit(data, short).history) > -1e-7 * len(data)).all()
     for begin in (map_start(data, 2), mmpp_start(data), map_start(data, 3)):
-        assert (np.diff(map_em.run_em(begin, data, steps=15).history) > -1e-7 * len(data)).all()
+        for model in (begin, begin.with_batch_sizes(shares)):
+            assert (np.diff(model.refit(data, EmSettings(15, by_phase=True)).history) > -1e-7 * len(data)).all()
 
 
-def test_a_fall_is_told(monkeypatch):
-    """A fault planted in the M step: rates twice too large must not pass in silence."""
-    right = erlang_map._step
+class WrongSteps:
+    """The maximum-likelihood rate of an exponential law, with a fault planted in the M step: twice too large."""
 
-    def wrong(*arguments, **options):
-        likelihood, model, start = right(*arguments, **options)
-        return likelihood, ErlangMap(model.shape, 2 * model.rate, model.P, model.q), start
+    def __init__(self, gaps, factor):
+        self.observations, self.gaps, self.factor = float(gaps.size), gaps, factor
 
-    monkeypatch.setattr(erlang_map, "_step", wrong)
-    data = Segments.of(trace(500, 3)[0])
-    with pytest.raises(ConvergenceError, match="log-likelihood must not fall"):
-        erlang_map.run_em(TRUTH, data, whole=True, steps=5)
+    def expect(self, rate):
+        return float(np.log(rate) * self.gaps.size - rate * self.gaps.sum()), self.gaps.sum()
+
+    def improve(self, rate, total):
+        return self.factor * self.gaps.size / total
+
+
+def test_a_fall_is_told_and_the_cap_is_no_convergence():
+    gaps = trace(500, 3)[0]
+    start = 1 / gaps.mean()
+    with pytest.raises(ConvergenceError, match=r"log-likelihood must not fall in an EM step; got .* at step 1"):
+        run_em(WrongSteps(gaps, 2.0), start, EmSettings(steps=5))
+    right = run_em(WrongSteps(gaps, 1.0), start / 2, EmSettings(steps=5))
+    assert right.converged
+    assert right.model == pytest.approx(start)
+    assert len(right.history) == 3
+    capped = run_em(WrongSteps(gaps, 1.0), start / 2, EmSettings(steps=1))
+    assert not capped.converged
+    assert len(capped.history) == 1
 
 
 def test_one_branch_is_the_gamma_law():
     """With one branch and real stages EM is the maximum-likelihood Gamma fit."""
     gaps = np.random.default_rng(1).gamma(2.7, 3.0, 5000)
     data = Segments.of(gaps)
-    run = erlang_map.run_em(starts(data, 1, np.ones((1, 1)))[0], data, whole=False, steps=50)
+    run = erlang_starts(data, 1)[0].refit(data, EmSettings(steps=50, whole=False))
     shape, _, scale = gamma.fit(gaps, floc=0)
     assert run.model.shape[0] == pytest.approx(shape, rel=1e-4)
     assert 1 / run.model.rate[0] == pytest.approx(scale, rel=1e-4)
@@ -113,7 +129,7 @@ def test_one_branch_is_the_gamma_law():
 def test_a_made_trace_is_recovered():
     gaps, _ = trace(20_000, 11)
     data = Segments.of(gaps)
-    found, failed = fit_candidates(data, methods=("poisson", "erlang"))
+    found, failed = fit_candidates(data, FitOptions(methods=("poisson", "erlang")))
     best = choose(found, "bic", 40)
     assert not failed
     order = np.argsort(best.model.shape / best.model.rate)
@@ -127,7 +143,7 @@ def test_a_made_trace_is_recovered():
 def test_mmpp_keeps_its_zeros_and_finds_its_rates():
     truth = BMAP([[[-5.2, 0.2], [0.1, -0.6]], [[5.0, 0.0], [0.0, 0.5]]])
     gaps = np.diff(truth.sample(np.random.default_rng(4), 20_001).times)
-    run = map_em.run_em(mmpp_start(Segments.of(gaps)), Segments.of(gaps), steps=200)
+    run = mmpp_start(Segments.of(gaps)).refit(Segments.of(gaps), EmSettings(200, 1e-6))
     D1 = run.model.D1
     assert D1[0, 1] == D1[1, 0] == 0
     assert sorted(np.diag(D1)) == pytest.approx([0.5, 5.0], rel=0.1)
@@ -137,7 +153,7 @@ def test_mmpp_keeps_its_zeros_and_finds_its_rates():
 def test_rates_that_run_away_end_the_run():
     """Nearly equal gaps push every rate of a small MAP up; the run must end, not hang."""
     gaps = 1.0 + 1e-6 * np.random.default_rng(1).random(300)
-    run = map_em.run_em(map_start(Segments.of(gaps), 3), Segments.of(gaps), steps=300)
+    run = map_start(Segments.of(gaps), 3).refit(Segments.of(gaps), EmSettings(300, 1e-6))
     assert np.isfinite(run.history[-1])
 
 
@@ -206,10 +222,6 @@ def test_pages_that_change_are_timed_by_revisits():
     assert fit_obsolescence(gap[:20], changed[:20]) is None
 
 
-def candidate(model, data):
-    return Candidate("x", "erlang", model, model.order, 1, 0.0, 0.0, 0.0, 0.0, 1.0, True, 0.0)
-
-
 def test_batches_by_phase_are_told_from_independent_ones():
     """The likelihood-ratio test: chi-square under independence, overwhelming under dependence."""
     shares = np.array([0.3, 0.3, 0.4])
@@ -217,20 +229,58 @@ def test_batches_by_phase_are_told_from_independent_ones():
     statistics = []
     for seed in range(12):
         gaps, sizes = trace(1500, seed, alone)
-        process, _, test = with_batches(candidate(TRUTH, None), Segments.of(gaps, sizes), shares)
+        model, test = with_batches(TRUTH, Segments.of(gaps, sizes), shares)
         statistics.append(test.statistic)
         assert not test.dependent
-        assert process.batch_sizes == pytest.approx(shares, abs=1e-12)
+        assert model.bmap().batch_sizes == pytest.approx(shares, abs=1e-12)
     assert test.degrees == 6
     # The sum of twelve independent statistics has 72 degrees of freedom.
     assert chi2.ppf(0.001, 72) < sum(statistics) < chi2.ppf(0.999, 72)
-    own = ErlangMap(TRUTH.shape, TRUTH.rate, TRUTH.P, np.array([[0.9, 0.05, 0.05], *[[0.1, 0.2, 0.7]] * 3]))
+    own = ErlangMap(TRUTH.shape, TRUTH.rate, TRUTH.P, q=np.array([[0.9, 0.05, 0.05], *[[0.1, 0.2, 0.7]] * 3]))
     gaps, sizes = trace(6000, 50, own)
-    process, model, test = with_batches(candidate(TRUTH, None), Segments.of(gaps, sizes), shares)
+    model, test = with_batches(TRUTH, Segments.of(gaps, sizes), shares)
     assert test.dependent
     assert test.p < 1e-10
     assert model.q[0, 0] == pytest.approx(0.9, abs=0.05)
     data = Segments.of(gaps[:300], sizes[:300])
     assert model.log_likelihood(data) == pytest.approx(
-        by_matrix_exponentials(process, gaps[:300], sizes[:300]), rel=1e-8
+        by_matrix_exponentials(model.bmap(), gaps[:300], sizes[:300]), rel=1e-8
     )
+
+
+def test_batches_by_phase_of_an_mmpp():
+    """Large batches in the busy phase alone: EM finds both laws, and the likelihood is that of the matrices."""
+    truth = GeneralMap(
+        np.array([[-5.2, 0.2], [0.1, -0.6]]), np.diag([5.0, 0.5]), q=np.array([[0.1, 0.9], [0.8, 0.2]]), family="mmpp2"
+    )
+    data = truth.simulate(np.random.default_rng(4), 6000)
+    start = truth.without_batches()
+    shares = data.batch_shares
+    model, test = with_batches(start, data, shares)
+    assert test.dependent
+    assert test.degrees == 1
+    assert model.q == pytest.approx(truth.q, abs=0.04)
+    few = Segments.of(data.gaps[:200], data.sizes[:200])
+    wanted = by_matrix_exponentials(model.bmap(), few.gaps, few.sizes)
+    assert model.log_likelihood(few) == pytest.approx(wanted, rel=1e-8)
+    alone, _ = with_batches(start, data, shares, "independent")
+    assert alone.bmap().batch_sizes == pytest.approx(shares, abs=1e-12)
+
+
+def test_a_model_knows_its_parts_and_its_numbers():
+    """Parameters counted from the definition; moments and correlations from the closed form of the branches."""
+    counted = {"poisson": 1, "renewal": 5, "map2": 4, "mmpp2": 4, "map": 4, "erlang": 12}
+    data = Segments.of(trace(900, 5)[0])
+    found, _ = fit_candidates(data, FitOptions(max_branches=2))
+    for candidate in found:
+        structure = candidate.model.structure
+        wanted = {"renewal": 2 * len(structure.stages) - 1, "erlang": 6}.get(structure.family)
+        assert structure.parameters == (wanted or counted[structure.family])
+        assert structure.order == candidate.model.bmap().phases
+    assert SMALL.structure.parameters == counted["erlang"]
+    assert SMALL.structure.label == "Erlang branches 1+3+2"
+    means = SMALL.shape / SMALL.rate
+    assert SMALL.mean_gap == pytest.approx(SMALL.moment(1)) == pytest.approx(float(SMALL.start @ means))
+    joint = float((SMALL.start * means) @ SMALL.P @ SMALL.P @ means)
+    variance = SMALL.moment(2) - SMALL.moment(1) ** 2
+    assert SMALL.correlations(2)[1] == pytest.approx((joint - SMALL.moment(1) ** 2) / variance, rel=1e-9)

@@ -6,10 +6,10 @@ from scipy.signal import lfilter
 from scipy.stats import kstest
 
 from crawltwin.model import BMAP
-from fitting.bootstrap import block_length, intervals, resample
-from fitting.goodness import assess, residuals
-from fitting.map_em import GeneralMap
-from fitting.segments import Segments
+from fitting.choose.goodness import assess
+from fitting.models.general_map import GeneralMap
+from fitting.trace.bootstrap import block_length, intervals, resample
+from fitting.trace.segments import Segments
 from tests.oracle.fitting.made import TRUTH, trace
 
 
@@ -48,35 +48,35 @@ def test_intervals_cover_where_plain_ones_do_not():
 def test_residuals_of_the_truth_are_uniform_and_those_of_a_poisson_are_not():
     gaps, _ = trace(8000, 5)
     data = Segments.of(gaps)
-    right = residuals(TRUTH, data)
+    right = TRUTH.residuals(data)
     assert kstest(right, "uniform").pvalue > 0.01
     assert abs(np.corrcoef(right[:-1], right[1:])[0, 1]) < 0.04
     rate = 1 / gaps.mean()
-    wrong = residuals(GeneralMap(np.array([[-rate]]), np.array([[rate]])), data)
+    wrong = GeneralMap(np.array([[-rate]]), np.array([[rate]])).residuals(data)
     assert kstest(wrong, "uniform").pvalue < 1e-10
     assert np.corrcoef(wrong[:-1], wrong[1:])[0, 1] > 0.3
 
 
 def test_a_general_model_has_the_same_residuals_as_its_twin():
     """Two exponential branches, once as Erlang branches and once as matrices."""
-    from fitting.erlang_map import ErlangMap
+    from fitting.models.erlang_map import ErlangMap
 
-    twin = ErlangMap(np.ones(2), np.array([1.0, 0.1]), np.array([[0.9, 0.1], [0.2, 0.8]]), np.ones((2, 1)))
+    twin = ErlangMap(np.ones(2), np.array([1.0, 0.1]), np.array([[0.9, 0.1], [0.2, 0.8]]))
     gaps, _ = trace(2000, 6, twin)
     process = twin.bmap()
     other = GeneralMap(np.asarray(process.D[0]), np.asarray(process.D[1]))
-    assert residuals(other, Segments.of(gaps)) == pytest.approx(residuals(twin, Segments.of(gaps)), abs=2e-4)
+    assert other.residuals(Segments.of(gaps)) == pytest.approx(twin.residuals(Segments.of(gaps)), abs=2e-4)
 
 
 def test_the_verdict_tells_right_from_wrong():
     gaps, _ = trace(20_000, 7)
     data = Segments.of(gaps)
-    good = assess(TRUTH, TRUTH.bmap(), data, ())
+    good = assess(TRUTH, TRUTH.bmap(), data)
     assert good.verdict == "good", good.words
     assert good.model_correlations[:3] == pytest.approx([TRUTH.bmap().correlation(k) for k in (1, 2, 3)], abs=1e-10)
     rate = 1 / gaps.mean()
     poisson = GeneralMap(np.array([[-rate]]), np.array([[rate]]))
-    poor = assess(poisson, BMAP.poisson(rate), data, ())
+    poor = assess(poisson, BMAP.poisson(rate), data)
     assert poor.verdict == "poor"
     assert poor.model_idc == pytest.approx(1.0)
     assert poor.model_idi == pytest.approx(1.0)

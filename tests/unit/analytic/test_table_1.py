@@ -8,7 +8,7 @@ from math import comb
 import pytest
 
 from analytic import optimize, solve
-from analytic.tables import monotone_tables
+from analytic.policy.tables import monotone_tables
 from crawltwin.model import BMAP, InputError, LevelPolicy, ScaledStream, ThresholdPolicy, TooLargeError, examples
 
 TABLE_1 = {

@@ -13,7 +13,7 @@ import pytest
 from crawltwin.cli.main import COMMANDS, main
 from crawltwin.cli.output import number, progress, to_json
 from crawltwin.model import MEASURES, Scenario, examples
-from tests.unit.model.test_scenario_file import WRONG
+from tests.unit.model.wrong_scenarios import WRONG
 
 
 @pytest.fixture
@@ -94,6 +94,7 @@ def test_every_example_can_be_written_and_solved(name, tmp_path, capsys):
     path = tmp_path / "scenario.toml"
     assert main(["example", name, "--out", str(path)]) == 0
     assert Scenario.read(path) == examples.load(name)
+    # What the solver does not know yet it refuses; it never ignores it.
     assert main(["solve", str(path), "--json"]) == 0
     capsys.readouterr()
 
@@ -175,6 +176,17 @@ def test_standard_input_is_a_scenario_too(paper, monkeypatch, capsys):
 def test_interrupt_is_no_traceback(paper, monkeypatch, capsys):
     def interrupted(*_arguments, **_options):
         raise KeyboardInterrupt
+
+    monkeypatch.setattr("analytic.solve", interrupted)
+    assert main(["solve", str(paper)]) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_an_interrupt_between_compiled_functions_is_no_traceback(paper, monkeypatch, capsys):
+    """numba turns an interrupt that meets it into a SystemError."""
+
+    def interrupted(*_arguments, **_options):
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
     monkeypatch.setattr("analytic.solve", interrupted)
     assert main(["solve", str(paper)]) == 130

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from crawltwin.cli.main import main
+from crawltwin.work import workers
+from crawltwin.work.store import Store
 from tests.reproduction import shared_store, whole
+from validate.paper.reproduction import PaperPiece
 
 
 @pytest.fixture
@@ -33,7 +36,36 @@ def test_people_see_the_misprints(kept: str, capsys) -> None:
         assert words in " ".join(out.split())
 
 
-def test_report_check_and_same_bytes(kept: str, tmp_path: Path, capsys) -> None:
+def computed_at_once(monkeypatch, kept: str, change=lambda piece, plain: plain) -> None:
+    """Whatever the command computes is what the code once gave, at once; `change` plants a fault in it."""
+    run = workers.run
+
+    def quick(function, pieces, *, store, keys, **_):
+        made = dict(zip(pieces, keys, strict=True))
+        return run(lambda piece: change(piece, Store(kept).get(made[piece])), pieces, store=store, keys=keys)
+
+    monkeypatch.setattr(workers, "run", quick)
+
+
+def test_a_check_computes_afresh_and_finds_a_broken_solver(kept: str, tmp_path: Path, capsys, monkeypatch) -> None:
+    """Planted: the code now gives another cost, while the folder of finished pieces still holds the right one."""
+    report = tmp_path / "answer.json"
+    assert main(["reproduce", "--keep", kept, "--json", "--out", str(report)]) == 0
+
+    def broken(piece, plain):
+        if piece == PaperPiece("findings", "table 1"):
+            plain["findings"][-1]["value"] = 65.49
+        return plain
+
+    computed_at_once(monkeypatch, kept, broken)
+    capsys.readouterr()
+    assert main(["reproduce", "--keep", kept, "--check", str(report), "--json"]) == 1
+    (difference,) = json.loads(capsys.readouterr().out)["differences"]
+    assert "65.49" in difference
+
+
+def test_report_check_and_same_bytes(kept: str, tmp_path: Path, capsys, monkeypatch) -> None:
+    computed_at_once(monkeypatch, kept)
     first, second = tmp_path / "first", tmp_path / "second"
     assert main(["reproduce", "--keep", kept, "--report", str(first)]) == 0
     assert main(["reproduce", "--keep", kept, "--report", str(second)]) == 0
@@ -51,7 +83,7 @@ def test_report_check_and_same_bytes(kept: str, tmp_path: Path, capsys) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "must be a file that can be read"), ("no json", "which is no JSON"), ("{}", "without findings")],
+    [(None, "--check must exist"), ("no json", "--check must be valid JSON"), ("{}", "without findings")],
 )
 def test_bad_check_file(tmp_path: Path, capsys, content: str | None, words: str) -> None:
     path = tmp_path / "report.json"

@@ -14,7 +14,7 @@ import pytest
 
 from crawltwin.model.errors import InputError
 from fitting import fit, read_log
-from fitting.readers import streams
+from fitting.readers.input import streams
 
 LINE = "2017-07-31 19:21:{:02d} [scrapy.core.engine] DEBUG: Crawled (200) <GET http://a.org/{}> (referer: None)\n"
 

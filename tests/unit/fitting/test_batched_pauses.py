@@ -1,11 +1,13 @@
 """Gaps between batches are no pauses, however much longer than those inside a batch; and the fit drawn again."""
 
 import numpy as np
+import pytest
 
+from crawltwin.model import InputError
 from crawltwin.plan import demo_trace
 from fitting import FitOptions, fit
-from fitting.cleaning import auto_limit
-from fitting.refit import Resampler
+from fitting.choose.refit import Resampler
+from fitting.trace.cleaning import auto_limit
 
 
 def test_long_gaps_between_batches_are_kept_and_a_stop_is_cut():
@@ -34,3 +36,30 @@ def test_redrawn_models_scatter_around_the_fit(tmp_path):
     assert sizes.min() < result.sizes.distribution.mean < sizes.max()
     again, _ = resampler.draw(np.random.default_rng([7, 0]))
     assert again == draws[0][0]
+
+
+def test_no_page_is_lost_between_log_and_model(tmp_path):
+    """One batch in fifty has 300 pages: most pages are in those, and the model brings all of them."""
+    rng = np.random.default_rng(9)
+    sizes = np.where(rng.random(1500) < 0.02, 300, 1)
+    times = 1.46e9 + np.cumsum(rng.exponential(2.0, 1500))
+    path = tmp_path / "batches"
+    path.write_text("\n".join(f"{t:.3f}" for t in np.repeat(times, sizes)))
+    result = fit(path, options=FitOptions(methods=("poisson", "renewal"), repetitions=20, refits=0))
+    rate = sizes.sum() / (times[-1] - times[0])
+    assert result.process.page_rate == pytest.approx(rate, rel=0.01)
+    assert result.to_json()["chosen"]["rate_ratio"] == pytest.approx(1, abs=0.01)
+    assert any("largest batch holds 300 pages" in words for words in result.warnings)
+
+
+def test_a_model_with_another_rate_than_the_log_is_refused(tmp_path):
+    """A rate that changes for good: branches that follow it would settle elsewhere, and nothing else is allowed."""
+    rng = np.random.default_rng(2)
+    gaps = np.concatenate([rng.exponential(1.0, 600), rng.exponential(30.0, 600)])
+    path = tmp_path / "step"
+    path.write_text("\n".join(f"{1.46e9 + t:.3f}" for t in np.cumsum(gaps)))
+    only = FitOptions(methods=("erlang",), max_branches=2, repetitions=20, refits=0)
+    with pytest.raises(InputError, match="the model must bring as many pages per second as the log; got"):
+        fit(path, options=only)
+    free = fit(path, options=FitOptions(max_branches=2, repetitions=20, refits=0))
+    assert abs(free.to_json()["chosen"]["rate_ratio"] - 1) < 0.12

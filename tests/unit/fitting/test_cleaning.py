@@ -1,15 +1,14 @@
-"""Pauses, batches and changes of rate on traces whose truth is known."""
+"""Pauses and batches on traces whose truth is known."""
 
 import numpy as np
 import pytest
 
 from crawltwin.model.errors import InputError
-from fitting.batches import find_batches, sensitivity, tick_dispersion
-from fitting.cleaning import clean
 from fitting.readers.raw_log import resolution
-from fitting.segments import Segments
-from fitting.stationarity import change_points, daily_cycle
-from fitting.statistics import correlations, count_dispersion, interval_dispersion
+from fitting.trace.batches import find_batches, sensitivity, tick_dispersion
+from fitting.trace.cleaning import clean
+from fitting.trace.segments import Segments
+from fitting.trace.statistics import correlations, count_dispersion, interval_dispersion
 
 
 def rng(seed=1):
@@ -30,6 +29,42 @@ def test_stops_are_cut_and_nothing_else(every):
     assert cleaning.paused_seconds == pytest.approx(3600.0 * cleaning.pauses)
     assert cleaning.scv_before > 10
     assert cleaning.scv_after == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.02, 0.028])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tail_made_of_pauses_is_cut(share, seed):
+    """Pauses of 10 minutes to 26 hours are the whole upper tail; the gaps of the running crawler reach 100 s."""
+    gaps = rng(seed).exponential(np.where(rng(seed + 50).random(4000) < 0.1, 10.0, 1.0))
+    at = rng(seed + 100).choice(4000, int(4000 * share), replace=False)
+    gaps[at] = np.exp(rng(seed + 200).uniform(np.log(600), np.log(93_600), at.size))
+    cleaning = clean(np.concatenate([[0.0], np.cumsum(gaps)]))
+    assert cleaning.pauses == at.size
+    assert cleaning.paused_seconds == pytest.approx(gaps[at].sum())
+    assert cleaning.words == ()
+
+
+def test_time_in_a_few_uncut_gaps_is_told():
+    """Pauses that go over into the gaps of the running crawler without a jump cannot be told from them."""
+    gaps = rng(3).lognormal(0.0, 3.0, 4000)
+    cleaning = clean(np.cumsum(gaps))
+    assert cleaning.pauses == 0
+    held = np.cumsum(np.sort(np.diff(np.cumsum(gaps)))[::-1])
+    count = int(np.count_nonzero(held < held[-1] / 2)) + 1
+    assert f"half of the time lies in {count} of 3999 gaps" in cleaning.words[0]
+    assert clean(np.cumsum(rng().exponential(2.0, 4000))).words == ()
+
+
+def test_marked_runs_end_a_stretch():
+    """A run that begins within 3 s of the last page of the one before: no gap shows it, the log says it."""
+    times = np.concatenate([[0.0], np.cumsum(rng().uniform(1.0, 3.0, 300))])
+    starts = np.array([-5.0, times[100] + 0.5, times[200], times[-1] + 9.0])
+    cleaning = clean(times, run_starts=starts)
+    assert [s.pages for s in cleaning.stretches] == [101, 99, 101]
+    assert cleaning.pauses == cleaning.runs == 2
+    long = times.copy()
+    long[50:] += 50_000.0
+    assert clean(long, run_starts=long[150:151] - 0.1).pauses == 2
 
 
 def test_limits_can_be_given():
@@ -100,6 +135,22 @@ def test_batches_are_found_in_the_valley():
     assert found.probabilities[:4] == pytest.approx(shares, abs=0.01)
 
 
+def test_large_batches_are_kept_whole_or_refused():
+    """802 pages of one tick stay 802 pages; more than can be modelled are refused, never cut."""
+    sizes = rng(3).integers(1, 5, 2000)
+    sizes[::100] = 802
+    times = np.floor(np.repeat(np.cumsum(rng(4).exponential(40.0, 2000)), sizes))
+    found = find_batches(times, clean(times), 1.0)
+    assert found.sizes.sum() == sizes.sum()
+    assert found.sizes.max() >= 802
+    found.check(times.size)
+    assert found.probabilities @ np.arange(1, found.probabilities.size + 1) == pytest.approx(found.sizes.mean())
+    sizes[50] = 1200
+    times = np.floor(np.repeat(np.cumsum(rng(4).exponential(40.0, 2000)), sizes))
+    with pytest.raises(InputError, match=r"at most 1000 pages to be modelled; got one of 12\d\d"):
+        find_batches(times, clean(times), 1.0).check(times.size)
+
+
 def test_slow_and_busy_regimes_are_no_batches():
     busy = np.repeat(rng(6).random(60) < 0.5, 200)
     times = np.cumsum(np.where(busy, rng(7).exponential(0.01, 12_000), rng(8).exponential(10.0, 12_000)))
@@ -116,28 +167,6 @@ def test_a_limit_can_be_given_and_its_weight_is_shown():
         assert row["mean_batch"] == pytest.approx(np.exp(row["limit"]), rel=0.06)
     with pytest.raises(InputError, match="batch gap must be a number of seconds, not negative; got -1"):
         find_batches(times, clean(times), 1e-9, limit=-1)
-
-
-def test_changes_of_rate_are_found_and_correlation_is_not_taken_for_one():
-    gaps = rng().exponential(1.0, 20_000)
-    assert change_points(Segments.of(gaps)) == ()
-    gaps[12_000:] *= 2
-    (found,) = change_points(Segments.of(gaps))
-    assert found == pytest.approx(12_000, abs=400)
-    regime = np.repeat(rng(2).random(400) < 0.5, 50)
-    assert change_points(Segments.of(rng(3).exponential(1.0, 20_000) * np.where(regime, 5.0, 1.0))) == ()
-
-
-def test_a_daily_cycle_is_measured():
-    times = np.sort(rng().uniform(0, 10 * 86400, 20_000))
-    amplitude, p = daily_cycle(times, 0.0)
-    assert p > 0.01
-    assert amplitude < 0.05
-    kept = times[rng(2).random(times.size) < 0.5 * (1 + 0.6 * np.sin(2 * np.pi * times / 86400))]
-    amplitude, p = daily_cycle(kept, 0.0)
-    assert amplitude == pytest.approx(0.6, abs=0.06)
-    assert p < 1e-10
-    assert np.isnan(daily_cycle(times[times < 86400], 0.0)[0])
 
 
 def test_statistics_never_look_across_a_cut():

@@ -7,9 +7,9 @@ import pytest
 
 from crawltwin.cli.main import main
 from crawltwin.model import InputError, Scenario
+from crawltwin.pages.fit import fit_report
+from crawltwin.report import render
 from fitting import FitOptions, fit
-from validate.report import render
-from validate.report.fit_report import fit_report
 
 HOSTILE = "http://a.org/<script>alert(1)</script>**x**[y](https://z)`q`"
 

@@ -1,5 +1,6 @@
 """The real logs: each reads without an option, with the counts of their own list, and fits or says why not."""
 
+import numpy as np
 import pytest
 
 from crawltwin.model import InputError
@@ -50,12 +51,17 @@ def test_the_gap_file_has_its_known_numbers(shared_logs):
 
 
 @pytest.mark.parametrize("name", [name for name in COUNTS if not name.startswith(("BCAUG", "advertools"))])
-def test_fits_with_a_verdict(shared_logs, name):
+def test_fits_better_than_a_poisson_process_and_says_where_not(shared_logs, name):
+    """The BIC of the Poisson process in closed form is not smaller, and the verdict counts what is off."""
     result = fit(shared_logs / name, options=FitOptions(repetitions=20, refits=0, max_branches=3))
-    assert result.goodness.verdict in ("good", "fair", "poor")
-    assert result.goodness.words
+    data = result.batches.segments
+    poisson = np.log(len(data)) + 2 * len(data) * (1 + np.log(data.gaps.mean()))
+    good = result.goodness
+    assert result.chosen.bic <= poisson + 1e-9 * abs(poisson)
+    off = [words for words in good.words if "met" not in words and "no dependence" not in words]
+    assert (good.verdict == "good") == (not off)
     assert result.chosen.mean_ratio == pytest.approx(1, abs=0.1)
-    result.scenario()
+    assert result.scenario().arrivals.mode(1).page_rate == pytest.approx(result.process.page_rate)
 
 
 def test_says_why_not(shared_logs):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitting.readers import stamps
+from fitting.readers.times import stamps
 
 DAYS = st.integers(1, 106_000), st.integers(0, 86_399_999_999)
 MOMENTS = st.tuples(*DAYS).map(

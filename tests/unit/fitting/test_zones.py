@@ -8,7 +8,7 @@ import pytest
 
 from crawltwin.model.errors import InputError
 from fitting import read_log
-from fitting.readers.zones import mend_steps_back, to_utc
+from fitting.readers.times.zones import mend_steps_back, to_utc
 
 PARIS = zoneinfo.ZoneInfo("Europe/Paris")
 # From two hours before the clocks go back to two hours after, a page a minute.

@@ -101,7 +101,7 @@ def test_values_survive_pickling_and_compare_by_content(arrivals):
     again = pickle.loads(pickle.dumps(arrivals))
     assert again == arrivals
     assert again.modes.keys() == arrivals.modes.keys()
-    assert "pages a unit of time" in repr(arrivals)
+    assert "pages per unit of time" in repr(arrivals)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crawltwin.model import MEASURES, CostWeights, InputError, LevelPolicy, ThresholdPolicy
-from crawltwin.model.policy import single_mode
+from crawltwin.model.policies.thresholds import single_mode
 
 
 def test_thresholds_count_pages_in_the_system():
@@ -56,19 +56,6 @@ def test_wrong_policies_and_weights_are_refused(make, words):
         make()
 
 
-def test_cost_is_equation_2():
-    weights = CostWeights(loss=5, obsolescence=10, response=2, robots=20, starvation=300)
-    value = weights.cost(
-        arrival_rate=2.0,
-        loss_probability=0.1,
-        obsolescence_probability=0.2,
-        mean_sojourn_served=1.5,
-        mean_active_robots=1.25,
-        starvation_probability=0.01,
-    )
-    assert value == pytest.approx(2 * (0.5 + 2) + 3 + 25 + 3)
-
-
 def test_registry_has_the_keys_of_the_contract():
     assert list(MEASURES) == [
         "arrival_rate",
@@ -81,6 +68,8 @@ def test_registry_has_the_keys_of_the_contract():
         "mean_sojourn",
         "mean_sojourn_served",
         "mean_sojourn_obsolete",
+        "switch_rate",
+        "mean_fetches",
         "cost",
         "level_distribution",
     ]

@@ -9,16 +9,19 @@ import pytest
 
 from analytic import optimize, solve
 from crawltwin.cli.main import main
-from crawltwin.model import CostWeights, ScaledStream, Scenario, ThinnedStream, ThresholdPolicy
+from crawltwin.cli.output import console
+from crawltwin.cli.tables.plan import show_plan
+from crawltwin.model import ScaledStream, Scenario, ThinnedStream, ThresholdPolicy
+from crawltwin.pages.plan import plan_report
 from crawltwin.plan import demo_trace
 from crawltwin.plan.decide import Plan, plan
+from crawltwin.plan.evidence.unsuitable import Unsuitable
 from crawltwin.plan.prepare import default_cost, processing_rate_of
-from crawltwin.plan.replayed import replayed
-from crawltwin.plan.report import plan_report
 from crawltwin.plan.settings import PlanSettings
-from crawltwin.plan.unsuitable import Unsuitable
+from crawltwin.plan.wording import instruction
+from crawltwin.report import render
 from fitting import FitOptions
-from validate.report import render
+from validate.logs.agreement import compare_fitted_log
 
 QUICK = {"redraws": 12, "budget": 300_000, "margin": 0.2}
 
@@ -27,7 +30,7 @@ def _settings(**changes):
     settings = {
         "robots": 4,
         "capacity": 20,
-        "processing_rate": 6000.0,
+        "processing_rate": demo_trace.PROCESSING_RATE,
         "obsolescence_mean": 2000.0,
         "cost": demo_trace.COST,
         "urls": 200,
@@ -73,7 +76,9 @@ def test_the_scenario_is_what_the_operator_said(found):
     assert isinstance(scenario.arrivals, ThinnedStream)
     assert scenario.arrivals.keep == (0.25, 0.5, 0.75, 1.0)
     assert scenario.obsolescence.mean == pytest.approx(2000)
-    assert scenario.service.mean == pytest.approx(np.mean(demo_trace.demo_pages(1, 12_000)[1]) / 6000, rel=1e-6)
+    assert scenario.service.mean == pytest.approx(
+        np.mean(demo_trace.demo_pages(1, 12_000)[1]) / demo_trace.PROCESSING_RATE, rel=1e-6
+    )
     origins = {one.name: one.source for one in found.inputs}
     assert origins["indexing time"] == origins["cost of loss"] == "given"
     assert origins["arrivals"] == "log"
@@ -92,7 +97,7 @@ def test_weights_are_swept_as_optimize_would(found):
 
 
 def test_pauses_are_named(found):
-    assert any("stood still for 172," in sentence and "1 pause" in sentence for sentence in found.remarks)
+    assert any(sentence.startswith("Paused 2 days of") and "1 pause" in sentence for sentence in found.remarks)
 
 
 def test_a_model_that_is_wrong_is_found_out_by_the_replay(found):
@@ -101,7 +106,7 @@ def test_a_model_that_is_wrong_is_found_out_by_the_replay(found):
         arrivals=ThinnedStream(found.scenario.arrivals.stream.scaled(0.5), found.scenario.arrivals.keep)
     )
     rate = processing_rate_of(found.fit, found.scenario.service)
-    shown = replayed(found.fit, wrong, found.optimum.best.policy, 4, rate, seed=1)
+    shown = compare_fitted_log(found.fit, wrong, processing_rate=rate, recorded_robots=4, seed=1)
     assert not next(one for one in shown.predictions if one.measure == "arrival_rate").inside
     assert not shown.trusted
 
@@ -109,11 +114,65 @@ def test_a_model_that_is_wrong_is_found_out_by_the_replay(found):
 def test_the_report_is_whole(found):
     files = render(plan_report(found, "crawltwin plan demo.crawl.log"))
     page = files["report.html"]
-    assert found.optimum.best.policy.in_words(20) in page
-    for part in ("What the plan assumes", "How sure is that", "Checked twice", "What if", "The log and its model"):
+    assert instruction(found.optimum.best.policy, 20) in page
+    for part in (
+        "Today and recommended",
+        "What the plan rests on",
+        "How sure is that",
+        "Checked twice",
+        "What if",
+        "The log and its model",
+    ):
         assert part in page
     data = json.loads(files["report.json"])
     assert data["data"]["policy"]["robots"] == list(found.optimum.best.robots)
+
+
+def test_terminal_page_and_json_begin_with_the_verdict(found, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    console.cache_clear()
+    show_plan(found)
+    said = capsys.readouterr().out
+    console.cache_clear()
+    words = found.verdict.in_words()
+    assert " ".join(said.split()).startswith(words)
+    assert said.index("Run ") < said.index("today and recommended") < said.index("what this rests on")
+    assert "`" not in said and "**" not in said and "…" not in said
+    assert max(map(len, said.splitlines())) <= 80
+    report = plan_report(found, "crawltwin plan demo.crawl.log")
+    assert report.summary[0].startswith(f"**{found.verdict.word}**: ")
+    assert report.sections[0].title == "Today and recommended"
+    answer = found.to_json()
+    assert next(iter(answer)) == "verdict"
+    assert answer["verdict"]["exit_code"] == found.verdict.exit_code
+
+
+def test_today_is_the_crawl_of_the_log(found):
+    # All four robots always, in the model of the log: the stream as it was fitted, nothing thinned.
+    lines = {line.question.measure: line for line in found.compared}
+    assert lines["mean_active_robots"].today.value == pytest.approx(4)
+    assert lines["arrival_rate"].today.value == pytest.approx(found.fit.process.page_rate, rel=1e-9)
+    assert all(line.today.low <= line.today.value <= line.today.high for line in found.compared)
+    assert lines["loss_probability"].recommended.value < lines["loss_probability"].today.low
+
+
+def test_no_term_of_the_demonstration_decides_alone(found):
+    assert found.terms[0].share < 0.6
+    assert found.terms[-1].share > 0.05
+    assert not any("decides alone" in words for words in found.warnings)
+
+
+def test_a_plan_without_the_indexing_time_is_provisional(demo_path):
+    quick = FitOptions(methods=("map2",), repetitions=20, refits=0)
+    settings = _settings(processing_rate=None, robots=2, capacity=18, redraws=0, what_if=False, urls=None)
+    other = plan(demo_path, settings, options=quick)
+    missing = {one.option: one for one in other.assumed}
+    assert set(missing) == {"--service-mean"}
+    assert missing["--service-mean"].moves
+    assert "Time the indexer" in missing["--service-mean"].measure
+    assert other.verdict.word in ("PROVISIONAL", "NOT TRUSTED")
+    if other.verdict.word == "PROVISIONAL":
+        assert "the indexing time is assumed" in other.verdict.in_words()
 
 
 def test_a_log_of_fewer_robots_scales_and_says_that_it_cannot_be_replayed(demo_path):
@@ -207,7 +266,9 @@ def test_the_command_writes_what_it_says(demo_path, tmp_path, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert code == (0 if answer["trusted"] else 1)
     scenario = Scenario.read(tmp_path / "s.toml")
-    assert scenario.cost == CostWeights(loss=200, starvation=100)
+    assert (scenario.cost.loss, scenario.cost.starvation) == (200, 100)
+    # Weights that are not named keep their defaults: all robots on cost 10.
+    assert scenario.cost.robots == 10 / 2
     assert isinstance(scenario.policy, ThresholdPolicy)
     table = json.loads((tmp_path / "p.json").read_text())["table"]
     assert table == answer["policy"]["table"] == [scenario.policy.robots_at(level) for level in range(7)]

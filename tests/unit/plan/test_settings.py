@@ -1,20 +1,25 @@
 """What the operator may say: on the command line, in a file, both; and every complaint."""
 
+import io
+
 import pytest
 
+from crawltwin.cli.main import main
 from crawltwin.model import CostWeights, InputError
-from crawltwin.plan.settings import PlanSettings, read_cost, read_settings
+from crawltwin.plan.config import read_settings, settings_from_text, settings_text
+from crawltwin.plan.limits import IndexWithin, Limits
+from crawltwin.plan.settings import NamedWeights, PlanSettings
 
 
 def test_weights_on_the_command_line():
-    assert read_cost("loss=200, robots=20") == CostWeights(loss=200, robots=20)
+    assert NamedWeights.read("loss=200, robots=20").weights == (("loss", 200.0), ("robots", 20.0))
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ("loss", "--cost must be NAME=WEIGHT"),
-        ("lost=3", "with the names loss, obsolescence, response, robots, starvation; got 'lost=3'"),
+        ("lost=3", "weights named loss, obsolescence, response, robots, starvation; got 'lost'"),
         ("loss=3,loss=4", "got loss again"),
         ("loss=x", "--cost loss must be a number; got 'x'"),
         ("loss=inf", "--cost loss must be finite; got 'inf'"),
@@ -23,7 +28,7 @@ def test_weights_on_the_command_line():
 )
 def test_wrong_weights(text, complaint):
     with pytest.raises(InputError, match=complaint):
-        read_cost(text)
+        NamedWeights.read(text)
 
 
 def test_the_command_line_overrules_the_file(tmp_path):
@@ -31,22 +36,22 @@ def test_the_command_line_overrules_the_file(tmp_path):
     path.write_text("robots = 4\ncapacity = 30\nprocessing-rate = 6000\n[cost]\nloss = 2\n")
     found = read_settings(path, {"capacity": 20, "seed": None})
     assert (found.robots, found.capacity, found.processing_rate, found.seed) == (4, 20, 6000, 1)
-    assert found.cost == CostWeights(loss=2)
+    assert found.cost == NamedWeights((("loss", 2),))
     assert found.given == {"robots", "capacity", "processing_rate", "cost"}
 
 
 def test_wrong_files(tmp_path):
     path = tmp_path / "plan.toml"
-    with pytest.raises(InputError, match="--config must be a file that can be read"):
+    with pytest.raises(InputError, match="--config must exist"):
         read_settings(path, {})
     path.write_text("robots = [")
-    with pytest.raises(InputError, match="--config must be TOML"):
+    with pytest.raises(InputError, match="--config must be valid TOML"):
         read_settings(path, {})
     path.write_text("robts = 4\n[cost]\nlosses = 1\n")
     with pytest.raises(InputError) as caught:
         read_settings(path, {})
     assert "Did you mean 'robots'?" in str(caught.value)
-    assert "cost must be a table with the keys loss" in str(caught.value)
+    assert "cost must have weights named loss" in str(caught.value)
 
 
 def test_all_faults_at_once():
@@ -71,3 +76,66 @@ def test_all_faults_at_once():
 def test_robots_that_were_not_there_scale_the_clock():
     assert PlanSettings(robots=4).control_in_force == "thinned"
     assert PlanSettings(robots=4, robots_in_log=2).control_in_force == "scaled"
+
+
+def test_limits_in_words(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('lose_at_most = "1%"\nindex_within = "1h:95%"\nobsolescence_mean = "30min"\n')
+    found = read_settings(path, {"minimise": "robots"})
+    assert (found.lose_at_most, found.index_within) == (0.01, IndexWithin(3600.0, 0.95))
+    assert found.obsolescence_mean == 1800
+    assert found.limits.minimise == "robots"
+    assert PlanSettings().limits is None
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('lose_at_most = "2"', "a share must be a percentage or a number from 0 to 1"),
+        ('index_within = "1h"', "index_within must be TIME:SHARE"),
+        ('index_within = "1h:100%"', "a share between 0 and 1"),
+        ('timeout = "5 fortnights"', "a time must be a number of seconds"),
+        ('minimise = "robots"', "minimise must come with a limit"),
+        ("[cost]\nloss = true", "loss must be a number; got True"),
+    ],
+)
+def test_wrong_limits(line, complaint):
+    with pytest.raises(InputError, match=complaint):
+        settings_from_text(line)
+
+
+def test_settings_are_written_and_read_back():
+    settings = PlanSettings(
+        robots=4,
+        lose_at_most=0.01,
+        index_within=IndexWithin(600.0, 0.95),
+        minimise="starvation",
+        service_mean=2.5,
+        what_if=False,
+        cost=CostWeights(loss=3),
+    )
+    again = settings_from_text(settings_text(settings))
+    assert (again.robots, again.limits, again.service_mean, again.what_if) == (4, settings.limits, 2.5, False)
+    assert dict(again.cost.weights)["loss"] == 3
+
+
+def test_the_dialogue_asks_again_and_writes_the_file(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "plan.toml"
+    answers = ["4", "", "soon", "2s", "30min", "1%", "1h", "1h:95%", ""]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
+    assert main(["plan", "never-read.log", "--ask", "--config", str(path)]) == 0
+    found = read_settings(path, {})
+    assert (found.robots, found.service_mean, found.obsolescence_mean) == (4, 2.0, 1800.0)
+    assert found.limits == Limits(0.01, None, IndexWithin(3600.0, 0.95), None, "robots")
+    assert not found.is_given("capacity")
+    said = capsys.readouterr().out
+    assert "a time must be a number of seconds" in said
+    assert "index_within must be TIME:SHARE" in said
+    assert "Time the indexer on a thousand pages" in " ".join(said.split())
+
+
+def test_the_end_of_the_input_ends_the_dialogue(tmp_path, monkeypatch):
+    path = tmp_path / "plan.toml"
+    monkeypatch.setattr("sys.stdin", io.StringIO("3\n"))
+    assert main(["plan", "never-read.log", "--ask", "--config", str(path)]) == 0
+    assert read_settings(path, {}).robots == 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crawltwin.model import InputError, ScaledStream, examples
-from crawltwin.plan.vary import Axis, read_axis
+from crawltwin.plan.what_if.axes import Axis, read_axis
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from crawltwin.model import ADMISSIONS, Scenario, examples
-from simulate.plan import Length, Start
-from simulate.records import Records
-from simulate.replications import Job, Piece, run_piece
-from simulate.run_statistics import RunStatistics
+from simulate.engine.length import Length, Start
+from simulate.engine.records import Records
+from simulate.engine.statistics import RunStatistics
+from simulate.sample.replications import Job, Piece, run_piece
 
 KINDS = {"modes": "paper", "independent": "independent", "thinned": "thinned", "marked": "marked", "scaled": "scaled"}
 CASES = [(kind, admission) for kind in KINDS for admission in ADMISSIONS]

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from crawltwin import workers
 from crawltwin.model import examples
+from crawltwin.work import workers
 from simulate import simulate
 from tests.unit.simulate.test_simulation import bits
 
@@ -53,7 +53,7 @@ def test_a_killed_worker_costs_time_not_results(cluster):
 
 
 def test_errors_on_a_cluster_keep_their_kind(cluster):
-    from tests.unit.test_workers import fail_at_five
+    from tests.unit.work.test_workers import fail_at_five
 
     with pytest.raises(workers.InputError, match="number must not be 5"):
         list(workers.run(fail_at_five, range(8), cluster=cluster.scheduler_address))

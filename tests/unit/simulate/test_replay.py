@@ -9,7 +9,7 @@ import pytest
 
 from crawltwin.model import InputError, Scenario, ThresholdPolicy, examples, exponential
 from simulate import RecordedTrace, compare, replay
-from simulate.replay import replay_order
+from simulate.questions.recorded import replay_request
 from tests.unit.simulate.cases import assert_same
 
 THINNED = examples.load("thinned")
@@ -49,7 +49,7 @@ def trace_of(batches: int, seed: int, step: float = 0.1) -> RecordedTrace:
 @pytest.mark.parametrize("service", ["content", "drawn"])
 def test_engines_agree_page_by_page_on_a_trace(admission: str, service: str):
     rate = {"processing_rate": 10.0} if service == "content" else {}
-    order = replay_order(THINNED.replace(admission=admission), trace_of(1500, 1), **rate)
+    order = replay_request(THINNED.replace(admission=admission), trace_of(1500, 1), **rate)
     run, _ = assert_same(order.job)
     assert run.check_conservation() == 0
     assert abs(run.check_little()) < 1e-12
@@ -58,7 +58,7 @@ def test_engines_agree_page_by_page_on_a_trace(admission: str, service: str):
 def test_engines_agree_on_a_trace_with_names_of_robots():
     trace = trace_of(1000, 2)
     named = RecordedTrace(trace.times, trace.sizes, np.random.default_rng(1).integers(1, 5, 1000))
-    assert_same(replay_order(THINNED, named).job)
+    assert_same(replay_request(THINNED, named).job)
 
 
 def test_a_trace_of_the_stream_gives_the_thinned_scenario():

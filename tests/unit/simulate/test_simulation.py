@@ -7,10 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawltwin.model import MEASURES, SCALAR_MEASURES, InputError, ModeMatrices, examples, exponential
-from crawltwin.store import Store
+from crawltwin.model import (
+    BMAP,
+    MEASURES,
+    SCALAR_MEASURES,
+    InputError,
+    ModeMatrices,
+    TooLargeError,
+    examples,
+    exponential,
+)
+from crawltwin.work.store import Store
 from simulate import Progress, simulate
-from simulate.result import SimulationResult, rounded
+from simulate.engine.effort import expected_jumps
+from simulate.engine.length import Length
+from simulate.sample.result import SimulationResult, rounded
+
+# Everything that exists with robots that do not fetch; the other measures are null.
+SEEN = [name for name in SCALAR_MEASURES if name != "mean_fetches"]
 
 PAPER = examples.load("paper")
 
@@ -26,7 +40,8 @@ def bits(result: SimulationResult) -> str:
 def test_names_are_those_of_the_contract():
     answer = simulate(PAPER, pages=1000, workers=1).to_json()
     assert list(answer["measures"]) == list(MEASURES)
-    for name in SCALAR_MEASURES:
+    assert answer["measures"]["mean_fetches"] is None
+    for name in SEEN:
         assert answer["measures"][name].keys() == {"value", "low", "high", "confidence"}
     levels = answer["measures"]["level_distribution"]
     assert len(levels) == 6
@@ -70,7 +85,7 @@ def test_more_replications_keep_the_first_ones():
 def test_precision_is_reached_and_said():
     result = simulate(PAPER, precision=0.03, workers=1)
     assert result.precision.reached
-    for name in SCALAR_MEASURES:
+    for name in SEEN:
         assert result[name].relative_half_width <= 0.03
     assert result.precision.more_pages == 0
 
@@ -133,31 +148,31 @@ def test_interruption_after_one_run_falls_back_on_batches():
 
 
 def test_interruption_before_anything_is_known_is_passed_on(monkeypatch: pytest.MonkeyPatch):
-    from simulate import simulation
+    from simulate.sample import draws
 
     def interrupted(piece):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(simulation, "run_piece", interrupted)
+    monkeypatch.setattr(draws, "run_piece", interrupted)
     with pytest.raises(KeyboardInterrupt):
         simulate(PAPER, pages=1000, workers=1)
 
 
 def test_interruption_of_longer_runs_falls_back_on_the_short_ones():
     """A fine precision makes the runs longer; stopped before one of those is done, the first round still tells."""
-    from simulate import order, simulation
+    from simulate.sample import draws, settings
 
-    honest, count = simulation.run_piece, 0
+    honest, count = draws.run_piece, 0
 
     def interrupted(piece):
         nonlocal count
         count += 1
-        if piece.job.length.pages > order.PAGES:
+        if piece.job.length.pages > settings.PAGES:
             raise KeyboardInterrupt
         return honest(piece)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation, "run_piece", interrupted)
+        patch.setattr(draws, "run_piece", interrupted)
         result = simulate(PAPER, precision=0.001, workers=1)
     assert count == 21
     assert (result.interrupted, result.diagnostics.count) == (True, 20)
@@ -168,12 +183,12 @@ def test_progress_tells_rate_time_left_and_half_widths():
     seen: list[Progress] = []
     simulate(PAPER, precision=0.02, workers=1, progress=seen.append)
     assert seen[0].done == 1
-    assert seen[-1].half_widths.keys() == set(SCALAR_MEASURES)
+    assert seen[-1].half_widths.keys() == set(SEEN)
     assert all(state.rate > 0 and state.seconds_left >= 0 for state in seen)
 
 
 def test_an_interrupted_run_goes_on_from_its_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from simulate import simulation
+    from simulate.sample import draws
 
     def stop(state: Progress) -> None:
         if state.done == 4:
@@ -181,13 +196,13 @@ def test_an_interrupted_run_goes_on_from_its_store(tmp_path: Path, monkeypatch: 
 
     simulate(PAPER, pages=1000, replications=8, workers=1, store=Store(tmp_path), progress=stop)
     ran: list[int] = []
-    honest = simulation.run_to_keep
+    honest = draws.run_to_keep
 
     def counted(piece):
         ran.append(piece.replication)
         return honest(piece)
 
-    monkeypatch.setattr(simulation, "run_to_keep", counted)
+    monkeypatch.setattr(draws, "run_to_keep", counted)
     resumed = simulate(PAPER, pages=1000, replications=8, workers=1, store=Store(tmp_path))
     assert ran == [4, 5, 6, 7]
     assert bits(resumed) == bits(simulate(PAPER, pages=1000, replications=8, workers=1))
@@ -204,7 +219,7 @@ def test_warm_up_given_found_and_too_long():
 def test_frame_and_repr():
     result = simulate(PAPER, pages=1000, workers=1)
     frame = result.to_frame()
-    assert list(frame["measure"][:11]) == list(SCALAR_MEASURES)
+    assert list(frame["measure"][:13]) == list(SCALAR_MEASURES)
     assert frame["level"].dropna().tolist() == [0, 1, 2, 3, 4, 5]
     text = repr(result)
     assert text.startswith("95% intervals from 20 replications, seed 1")
@@ -305,3 +320,21 @@ def test_the_unit_of_time_does_not_matter():
     fast, same = simulate(PAPER, pages=1000, workers=1), simulate(slow, pages=1000, workers=1)
     assert fast["loss_probability"] == same["loss_probability"]
     assert same["mean_sojourn"].value == fast["mean_sojourn"].value * 2.0**40
+
+
+@pytest.mark.parametrize("capacity", [1_000_000, 10**20])
+def test_a_capacity_that_memory_cannot_hold_is_refused_at_once(capacity: int):
+    with pytest.raises(TooLargeError, match="capacity must be below 1,000,000 pages for a simulation"):
+        simulate(examples.load("mm1k").replace(capacity=capacity), pages=500)
+
+
+def test_the_effort_is_estimated_beforehand_and_runs_that_never_end_are_refused():
+    fast = BMAP([[[-1e15 - 1.0, 1e15], [1e15, -1e15 - 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    restless = examples.load("mm1k").replace(arrivals=ModeMatrices({1: fast}))
+    for length in ({"time": 10.0}, {"pages": 500}):
+        with pytest.raises(TooLargeError, match="a replication must have at most 1,000,000,000,000 jumps of phases"):
+            simulate(restless, **length)
+    for name in ("paper", "independent", "thinned", "marked", "scaled"):
+        scenario, length = examples.load(name), Length(pages=20_000)
+        events = simulate(scenario, pages=20_000, replications=2, workers=1).diagnostics.events / 2
+        assert 0.2 < expected_jumps(scenario, length) / events < 5

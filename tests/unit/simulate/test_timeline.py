@@ -5,11 +5,11 @@ import re
 import pytest
 
 from crawltwin.model import InputError, examples
+from crawltwin.pages.timeline import timeline_figure
 from simulate import timeline
-from simulate.plan import Length
-from simulate.records import frame
-from simulate.replications import Job, Piece, run_piece
-from validate.report.timeline import timeline_figure
+from simulate.engine.length import Length
+from simulate.engine.records import frame
+from simulate.sample.replications import Job, Piece, run_piece
 
 PAPER = examples.load("paper")
 

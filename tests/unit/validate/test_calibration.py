@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from validate.calibration import calibration_plan, check_sample, judge_calibration, probability_plot
+from validate.calibration import calibration_plan, judge_calibration
+from validate.score_tests import check_sample, probability_plot
 from validate.verdict import Comparison
 
 

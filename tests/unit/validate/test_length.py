@@ -6,9 +6,17 @@ import pytest
 from scipy import stats
 
 from crawltwin.model import examples
-from validate.length import chain_sigmas, given_length, least_pages, plan_length, settling, surprising, variance_ratios
+from validate.length import (
+    WARMUP_SHARE,
+    chain_sigmas,
+    given_length,
+    least_pages,
+    plan_length,
+    settling,
+    surprising,
+    variance_ratios,
+)
 from validate.plan import ValidationPlan
-from validate.runs import WARMUP_SHARE
 from validate.verdict import Comparison, reach
 
 

@@ -1,0 +1,1 @@
+"""Linear algebra for chains: elimination without subtraction, Kronecker sums, compiled level steps, acceleration."""

@@ -1,0 +1,1 @@
+"""Best policies: enumeration, decision process, bounds, certificate, Pareto front, constraints."""

@@ -1,0 +1,96 @@
+"""One scenario under each fixed number of robots: the chains that level policies are put together from.
+
+The rates out of a state depend on the policy only through the number of robots at the state's level (its *mode*). So
+the rows of every policy's generator are rows of a few chains, one for each number of robots. Under `overflow` the
+levels above the capacity use the mode of the capacity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from analytic.chain.flows import Controls, LevelFlow, Move, Outcome, PageRates, admitted
+from analytic.chain.generator import Generator
+from analytic.chain.primitives import Chain
+from analytic.chain.rewards import RATES, Prospects, state_rewards
+from crawltwin.model import LevelPolicy, Scenario
+from crawltwin.model.arrivals.matrices import ArrivalMatrices
+from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import Rates
+
+IntArray = npt.NDArray[np.int64]
+
+EVERY_RATE = (*RATES, "switches", "fetches")
+"""Columns of tables of rates, in order; those of the paper's model end with `RATES`."""
+
+
+def as_rates(table: npt.ArrayLike) -> Rates:
+    """Rates from the columns of a table (last axis): the first of `EVERY_RATE`, as many as there are."""
+    columns = np.asarray(table, dtype=np.float64)
+    return Rates.from_table(columns, EVERY_RATE[: columns.shape[-1]])
+
+
+def flow_with_room(matrices: ArrivalMatrices, robots: int, room: int, admission: str) -> LevelFlow:
+    """What arrives with so many robots wanted at a level with `room` free places; the number of robots stays."""
+    D, W = matrices.D[robots], matrices.phases
+    fetches = None if matrices.fetches is None else matrices.fetches.astype(np.float64)
+    sizes = [size for size in range(1, len(D)) if D[size].any()]
+    entering = {size: admitted(size, room, admission) for size in sizes}
+    return LevelFlow(
+        Controls((0,), np.full(W, float(robots)), fetches),
+        PageRates({size: D[size].sum(axis=1) for size in sizes}, entering),
+        D[0],
+        tuple(Outcome(size, entering[size], Move(D[size]), entering[size]) for size in sizes),
+        (Move(np.eye(W)),),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ModeChains:
+    """The chains of a scenario under each number of robots.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its policy is ignored.
+    """
+
+    scenario: Scenario
+
+    @property
+    def robot_numbers(self) -> tuple[int, ...]:
+        """What a policy may use; a mode is an index into it."""
+        return self.scenario.arrivals.robot_numbers
+
+    @cached_property
+    def chain(self) -> Chain:
+        """The pieces of the chain in the first mode; sizes and clocks are those of all modes."""
+        return self._fixed(self.robot_numbers[0])
+
+    def _fixed(self, robots: int) -> Chain:
+        return Chain.of(self.scenario.replace(policy=LevelPolicy([robots] * (self.scenario.capacity + 1))))
+
+    @cached_property
+    def events(self) -> tuple[Generator, ...]:
+        """The transitions of each mode; service and obsolescence are shared."""
+        first = Generator.of(self.chain)
+        return (first, *(Generator.of(self._fixed(robots)) for robots in self.robot_numbers[1:]))
+
+    @cached_property
+    def rewards(self) -> FloatArray:
+        """The linear rates `RATES` of each mode and state, shape (modes, states, 8)."""
+        prospects = Prospects.of(self.chain)
+        return np.stack([state_rewards(events, prospects) for events in self.events])
+
+    @cached_property
+    def slots(self) -> IntArray:
+        """For each level 0..top the level whose number of robots it uses."""
+        return np.minimum(np.arange(self.chain.top + 1), self.scenario.capacity)
+
+    def modes_by_level(self, tables: IntArray) -> IntArray:
+        """Modes at each level 0..top, from tables of robots at each level 0..capacity."""
+        return np.ascontiguousarray(np.searchsorted(np.array(self.robot_numbers), tables)[:, self.slots])

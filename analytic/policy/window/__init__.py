@@ -1,0 +1,1 @@
+"""Bounds beyond small capacities: the decision process on windows of ordered pages."""

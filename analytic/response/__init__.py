@@ -1,0 +1,1 @@
+"""How measures respond and scatter: sensitivities, variances, the Poisson equation."""

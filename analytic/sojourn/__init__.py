@@ -1,0 +1,1 @@
+"""Sojourn times: one law, and the ways to it."""

@@ -1,0 +1,1 @@
+"""The stationary solution: banded, block, direct, matrix-free, window, and the choice among them."""

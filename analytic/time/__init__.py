@@ -1,0 +1,1 @@
+"""What happens in time: the approach to equilibrium, first passage, a finite list of URLs."""

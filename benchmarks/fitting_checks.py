@@ -1,0 +1,127 @@
+"""`python -m benchmarks.fitting_checks [TRACES]`: pauses, steps and swings in made traces, for docs/fitting.md.
+
+Traces with pauses, changes of rate and daily cycles that are known, and traces without any: how often a check speaks.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from fitting.trace.batches import find_batches
+from fitting.trace.cleaning import auto_limit, clean
+from fitting.trace.stationarity import judge
+
+Float = npt.NDArray[np.float64]
+HOUR, DAY = 3600.0, 86400.0
+
+
+def drawn(rate: Callable[[Float], Float], span: float, most: float, rng: np.random.Generator) -> Float:
+    """A Poisson process of this rate, a function of time that never exceeds `most`."""
+    times = np.sort(rng.uniform(0, span, rng.poisson(most * span)))
+    return times[rng.random(times.size) < rate(times) / most]
+
+
+def regimes(rng: np.random.Generator, gaps: int, sojourn: float, ratio: float) -> Float:
+    """Times of a process that goes to and fro between two rates, `sojourn` gaps in each on average."""
+    lengths = 1 + rng.geometric(1 / sojourn, int(3 * gaps / sojourn) + 10)
+    means = np.repeat(np.where(np.arange(lengths.size) % 2, ratio, 1.0), lengths)[:gaps]
+    return np.cumsum(rng.exponential(means))
+
+
+def daytime(times: Float) -> Float:
+    """1 from 8 to 20 o'clock, else 0."""
+    return (np.abs(times % DAY / HOUR - 14) < 6).astype(float)
+
+
+def swing(mean: float, part: float) -> Callable[[Float], Float]:
+    """A daily cycle around `mean`."""
+    return lambda t: mean * (1 + part * np.sin(2 * np.pi * t / DAY))
+
+
+def step(begin: float, rates: tuple[float, float]) -> Callable[[Float], Float]:
+    """One rate, then another."""
+    return lambda t: np.where(t < begin, *rates)
+
+
+def rate_traces(rng: np.random.Generator) -> Iterator[tuple[str, Float]]:
+    """Stationary traces first, then others."""
+    yield "stationary: Poisson, 2,000 gaps", drawn(np.ones_like, 2000, 1, rng)
+    yield "stationary: Poisson, 20,000 gaps", drawn(np.ones_like, 20_000, 1, rng)
+    yield "stationary: Poisson, 2.2 days", drawn(swing(0.05, 0), 2.2 * DAY, 0.05, rng)
+    yield "stationary: lognormal gaps, scv 8.5", np.cumsum(rng.lognormal(0, 1.5, 20_000))
+    yield "stationary: two regimes x5 of 50 gaps, 20,000 gaps", regimes(rng, 20_000, 50, 5)
+    yield "stationary: two regimes x5 of 300 gaps, 7 days", 10 * regimes(rng, 20_000, 300, 5)
+    yield "stationary: two regimes x5 of 1,000 gaps, 20,000 gaps", regimes(rng, 20_000, 1000, 5)
+    yield (
+        "stationary: Poisson, stopped from 20 to 8 o'clock, 3 days",
+        drawn(lambda t: 0.05 * daytime(t), 3 * DAY, 0.05, rng),
+    )
+    yield "2 per s for 3 h, then 0.2 per s for 3 h", drawn(step(3 * HOUR, (2, 0.2)), 6 * HOUR, 2, rng)
+    yield "2 per s for 3 h, then 0.2 per s for 1 h", drawn(step(3 * HOUR, (2, 0.2)), 4 * HOUR, 2, rng)
+    yield "step x2 in the middle of 2,000 gaps", drawn(step(1000, (1, 0.5)), 3000, 1, rng)
+    yield "step x1.6 in the middle of 2,000 gaps", drawn(step(1000, (1, 0.6)), 2700, 1, rng)
+    yield (
+        "x3 for the middle third, 10,000 gaps",
+        drawn(lambda t: np.where(np.abs(t - 3000) < 1000, 3.0, 1.0), 6000, 3, rng),
+    )
+    yield "ramp x4 over 7,500 gaps", drawn(lambda t: 1 + t / 1000, 3000, 4, rng)
+    yield "daily swing of 90% (19-fold), 1.6 days", drawn(swing(0.1, 0.9), 1.6 * DAY, 0.19, rng)
+    yield "daily swing of 60%, 2.2 days", drawn(swing(0.05, 0.6), 2.2 * DAY, 0.08, rng)
+    yield "daily swing of 30%, 4 days", drawn(swing(0.05, 0.3), 4 * DAY, 0.065, rng)
+    yield (
+        "faster after 14 o'clock, stopped at night, 6 days",
+        drawn(lambda t: 0.05 * daytime(t) * np.where(t % DAY > 14 * HOUR, 1, 0.4), 6 * DAY, 0.05, rng),
+    )
+
+
+def gap_traces(rng: np.random.Generator) -> Iterator[tuple[str, Float, int]]:
+    """4,000 gaps, the last ones pauses: their number."""
+    n = 4000
+    hyper = rng.exponential(np.where(rng.random(n) < 0.1, 10.0, 1.0))
+    yield "exponential gaps", rng.exponential(2.0, n), 0
+    yield "Pareto gaps, exponent 2.5", rng.pareto(2.5, n), 0
+    yield "Pareto gaps, exponent 1.5", rng.pareto(1.5, n), 0
+    yield "lognormal gaps, sigma 2", rng.lognormal(0, 2, n), 0
+    yield "hyperexponential gaps, 10% ten times as long", hyper, 0
+    yield (
+        "hyperexponential gaps, 1% a hundred times as long",
+        rng.exponential(np.where(rng.random(n) < 0.01, 100, 1)),
+        0,
+    )
+    batches = np.where(rng.random(n) < 0.9, rng.uniform(0.004, 0.006, n), rng.exponential(60, n) + 1)
+    yield "batches of 10 pages", batches, 0
+    for share in (0.001, 0.01, 0.028):
+        count = int(share * n)
+        stops = np.exp(rng.uniform(np.log(600), np.log(93_600), count))
+        for words, base in (("exponential", rng.exponential(2.0, n)), ("hyperexponential", hyper)):
+            yield f"{share:.1%} pauses of 10 min to 26 h in {words} gaps", np.concatenate([base[count:], stops]), count
+
+
+def main() -> None:
+    """Print both tables."""
+    traces = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    told: dict[str, list[tuple[bool, bool]]] = {}
+    cut: dict[str, list[tuple[bool, int, int]]] = {}
+    for seed in range(traces):
+        for name, times in rate_traces(np.random.default_rng([seed, 1])):
+            cleaning = clean(times)
+            found = judge(find_batches(times, cleaning, 1e-9).segments, cleaning, times, 0.0)
+            told.setdefault(name, []).append((not found.stationary, any("over the day" in w for w in found.words)))
+        for name, gaps, count in gap_traces(np.random.default_rng([seed, 2])):
+            beyond = gaps > auto_limit(gaps)
+            last = gaps.size - count
+            cut.setdefault(name, []).append((bool(beyond[:last].any()), int(beyond[last:].sum()), count))
+    print(f"| trace ({traces} of each) | told as not stationary | of these as a daily cycle |\n|---|---:|---:|")
+    for name, rows in told.items():
+        both, daily = np.mean(rows, axis=0)
+        print(f"| {name} | {both:.1%} | {daily:.1%} |")
+    print(f"\n| trace ({traces} of each) | a lawful gap was cut | pauses found |\n|---|---:|---:|")
+    for name, entries in cut.items():
+        wrong, hits, every = np.array(entries, dtype=float).T
+        print(f"| {name} | {wrong.mean():.1%} | {f'{hits.sum() / every.sum():.1%}' if every.any() else '-'} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What people see of each answer: one file per command."""

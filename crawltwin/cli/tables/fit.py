@@ -1,0 +1,75 @@
+"""What people see of a fit: the cleaned trace, the rival models, the verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crawltwin.cli.output import number, say, show_notes, show_table
+
+if TYPE_CHECKING:
+    from fitting import FitResult
+    from validate.logs.losses import LossAgreement
+
+STYLES = {"good": "bold green", "fair": "bold yellow", "poor": "bold red"}
+
+
+def show_fit(result: FitResult, replayed: LossAgreement | None, assumed: list[str]) -> None:
+    """The trace, the models of its gaps, batches, sizes, the verdict and what is only assumed."""
+    answer = result.to_json()
+    _trace(answer["trace"])
+    _candidates(result)
+    sizes = ", ".join(f"{k}: {p:.3g}" for k, p in enumerate(answer["batch_sizes"][:10], start=1) if p > 0)
+    say(f"Batch sizes {sizes}; {result.batch_test.words}.")
+    for name, fit in (("Content size (bytes)", result.sizes), ("Time until stale (s)", result.obsolescence)):
+        if fit is not None:
+            law = fit.distribution
+            say(f"{name}: {law.order} phases, mean {law.mean:.6g}, scv {law.scv:.4g} ({fit.method}).")
+    if result.robots is not None:
+        say("Robots: " + "; ".join(result.robots.words) + ".")
+    if result.evidence.known:
+        say(f"Other numbers of robots: {result.evidence.words}.")
+    say(f"Verdict: {result.goodness.verdict} fit", style=STYLES[result.goodness.verdict])
+    say(*(f"  - {words}" for words in result.goodness.words))
+    show_notes((*result.warnings, *assumed))
+    if replayed is not None:
+        say(f"Replayed through a buffer: {replayed.words}.")
+
+
+def _candidates(result: FitResult) -> None:
+    rows = [
+        (
+            ("> " if one is result.chosen else "  ") + one.name,
+            str(one.order),
+            str(one.parameters),
+            number(one.log_likelihood / len(result.batches.segments), 6),
+            number(one.held_out, 6),
+            f"{one.bic:.0f}",
+            f"{one.seconds:.1f}" if one.converged else f"{one.seconds:.1f}, not at rest",
+        )
+        for one in sorted(result.candidates, key=lambda candidate: candidate.bic)
+    ]
+    headings = ("model", ">phases", ">numbers", ">log-lik. per gap", ">held out", ">BIC", ">s")
+    show_table("models of the gaps between batches", headings, rows, bold=0)
+
+
+def _trace(trace: dict[str, Any]) -> None:
+    how = "found" if trace["detected"] else "given"
+    say(f"{', '.join(trace['files'])}: {trace['format']} ({how})", style="bold")
+    dropped = ", ".join(f"{count} {reason}" for reason, count in trace["dropped"].items()) or "none"
+    cleaning, batching = trace["cleaning"], trace["batching"]
+    limit = "no limit" if cleaning["limit"] is None else f"gaps above {cleaning['limit']:.4g} s"
+    used = sum(1 for stretch in cleaning["stretches"] if stretch["used"])
+    say(
+        f"{trace['rows']} rows, {trace['deliveries']} delivered pages; dropped: {dropped}; {trace['broken']} broken "
+        f"lines, {trace['out_of_order']} out of order, clock of {trace['resolution']:g} s",
+        f"Pauses ({cleaning['rule']}, {limit}): {cleaning['pauses']} cut, {len(cleaning['stretches'])} stretches, "
+        f"{used} used; squared coefficient of variation {number(cleaning['scv_before'], 4)} before, "
+        f"{number(cleaning['scv_after'], 4)} after",
+        f"Batches ({batching['rule']}): gaps up to {batching['limit']:.4g} s join pages",
+    )
+    names = ("page_rate", "mean_gap", "scv", "mean_batch", "correlation_1", "correlation_10")
+    rows = [
+        (name.replace("_", " "), *(number(trace["moments"][name][key], 5) for key in ("value", "low", "high")))
+        for name in names
+    ]
+    show_table("", ("of the trace", ">value", ">95% from", ">to"), rows)

@@ -1,0 +1,84 @@
+"""What people see of a plan: the verdict, the instruction, today beside it, what supports it; or why there is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawltwin.cli.output import number, say, show_notes, show_table
+from crawltwin.plan.wording import instruction
+from crawltwin.report.inline import plain
+
+if TYPE_CHECKING:
+    from crawltwin.plan.evidence.unsuitable import Unsuitable
+    from crawltwin.plan.result import Plan
+
+_STYLES = {"TRUSTED": "bold green", "PROVISIONAL": "bold yellow", "NOT TRUSTED": "bold red"}
+_ORIGINS = {"given": "given", "log": "log", "default": "assumed"}
+
+
+def show_plan(found: Plan) -> None:
+    """The verdict, the instruction and today against recommended; then how sure it is and every input."""
+    say(found.verdict.in_words(), style=_STYLES[found.verdict.word])
+    order = instruction(found.scenario.policy_in_force, found.scenario.capacity)
+    say(f"{order} In short: {found.policy}.", style="bold")
+    robots = found.settings.recorded
+    rows = [(line.question.words, line.shown(line.today), line.shown(line.recommended)) for line in found.compared]
+    headings = ("measure", f">today, {robots} robot{'s' if robots > 1 else ''}", ">recommended")
+    show_table("today and recommended" + ("" if found.doubt is None else " (95%)"), headings, rows)
+    say(*map(plain, found.warnings), style="bold")
+    if found.finish is not None:
+        say(found.finish.in_words())
+    _show_choice(found)
+    if found.doubt is not None:
+        say(*map(plain, found.doubt.in_words(found.policy)))
+    for one in found.assumed:
+        if one.moves:
+            points = [(point.value, point.policy or "none found") for point in one.points]
+            show_table(f"missing: {one.name} ({one.option})", (one.name.removeprefix("the "), "policy"), points)
+    _show_checks(found)
+    inputs = [(one.name, one.value, _ORIGINS[one.source]) for one in found.inputs]
+    show_table("what this rests on", ("input", "value", "origin"), inputs)
+    show_notes((plain(words).rstrip(".") for words in found.missing), "Left out", "")
+    show_notes((plain(words).rstrip(".") for words in found.fit.warnings), "Warning", "")
+
+
+def _show_choice(found: Plan) -> None:
+    if found.limited is not None:
+        say(found.limited.in_words())
+        return
+    proved = found.certificate is not None and found.certificate.threshold_is_best
+    say(
+        f"{found.policy}: cost {number(found.optimum.best.cost, 5)}, {found.optimum.profit:.1f}% below the best fixed "
+        f"number of robots.{' No better backlog rule exists.' if proved else ''}",
+        f"The cost comes from: {', '.join(f'{term.name} {term.share:.1%}' for term in found.terms)}.",
+    )
+
+
+def _show_checks(found: Plan) -> None:
+    if found.check is not None:
+        say(f"Solved against simulated: {found.check.verdict}.")
+    if found.replay is None:
+        return
+    rows = [
+        (
+            one.measure.replace("_", " "),
+            number(one.mean, 4),
+            f"{number(one.low, 4)} to {number(one.high, 4)}",
+            number(one.replayed, 4),
+            "yes" if one.inside else "NO",
+        )
+        for one in found.replay.predictions
+    ]
+    show_table("the log replayed under this policy", ("measure", ">predicted", ">95%", ">replayed", "inside"), rows)
+
+
+def show_unsuitable(found: Unsuitable) -> None:
+    """Why the log allows no plan, and what would help."""
+    say(found.verdict.in_words(), style=_STYLES[found.verdict.word])
+    for heading, sentences in (
+        ("What can be concluded", found.can),
+        ("What cannot", found.cannot),
+        ("What would help", found.instead),
+    ):
+        say(heading, style="bold")
+        say(*(f"- {sentence}" for sentence in sentences))

@@ -1,0 +1,1 @@
+"""What belongs to the terminal: a dialogue that asks, and scripts with which a shell completes words."""

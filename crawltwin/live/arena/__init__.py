@@ -1,0 +1,1 @@
+"""The arena: one recorded crawl replayed under several rules of control."""

@@ -1,0 +1,1 @@
+"""The demonstration: a real crawl on this machine, predicted, run and judged."""

@@ -1,0 +1,129 @@
+"""The page and the gauges of a watch: the standard library's server, on 127.0.0.1 alone, nothing from outside."""
+
+from __future__ import annotations
+
+import html
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+HOST = "127.0.0.1"
+Summary = Callable[[], dict[str, Any]]
+GAUGES = (
+    ("crawltwin_pace", "pace", "Pages delivered per second, recently"),
+    ("crawltwin_expected_pace", "expected_pace", "Pages per second by the model"),
+    ("crawltwin_backlog", "level", "Pages waiting or being indexed"),
+    ("crawltwin_robots", "robots", "Robots wanted"),
+    ("crawltwin_predicted_loss", "predicted_loss", "Share of pages lost, by the model"),
+    ("crawltwin_test_slower", "slower", "CUSUM against a slower pace"),
+    ("crawltwin_test_faster", "faster", "CUSUM against a faster pace"),
+    ("crawltwin_test_threshold", "threshold", "Where the alarm goes off"),
+)
+_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46em;margin:2em auto;padding:0 1em}
+body{color:#1b1f24;background:#fff}
+table{border-collapse:collapse}td,th{padding:.2em 1em .2em 0;text-align:left;border-bottom:1px solid #d0d4d9}
+@media(prefers-color-scheme:dark){body{color:#e6e8eb;background:#14171a}td,th{border-color:#3a4048}}"""
+
+
+def metrics(summary: dict[str, Any]) -> str:
+    """The gauges in Prometheus' text format; what is not known is left out.
+
+    Examples
+    --------
+    >>> print(metrics({"pace": 2.5, "deliveries": 7, "alarms": []}).splitlines()[2])
+    crawltwin_pace 2.5
+    """
+    lines = []
+    for name, key, words in GAUGES:
+        if summary.get(key) is not None:
+            lines += [f"# HELP {name} {words}", f"# TYPE {name} gauge", f"{name} {float(summary[key])!r}"]
+    for name, value, words in (
+        ("crawltwin_deliveries_total", summary["deliveries"], "Pages delivered since the watch began"),
+        ("crawltwin_alarms_total", len(summary["alarms"]), "Alarms since the watch began (at most the last hundred)"),
+    ):
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} counter", f"{name} {value}"]
+    return "\n".join(lines) + "\n"
+
+
+def page(summary: dict[str, Any]) -> str:
+    """The page, which asks for itself again every five seconds."""
+
+    def shown(key: str, unit: str = "") -> str:
+        value = summary.get(key)
+        if value is None:
+            return "not known"
+        return f"{value:.4g}{unit}" if isinstance(value, float) else f"{value}{unit}"
+
+    rows = [
+        ("pages delivered", shown("deliveries")),
+        ("pace, recently", shown("pace", " per second")),
+        ("normal pace", shown("normal_pace", " per second")),
+        ("pace by the model", shown("expected_pace", " per second")),
+        ("backlog", shown("level")),
+        ("robots", shown("robots")),
+        ("policy", shown("policy")),
+        ("share lost, by the model", shown("predicted_loss")),
+        ("test: slower, faster, alarm above", f"{shown('slower')}, {shown('faster')}, {shown('threshold')}"),
+        ("came too late; stood still", f"{shown('late')}; {shown('pauses')}"),
+    ]
+    if summary.get("learning") is not None:
+        rows.append(("learning the normal pace", f"{summary['learning']:.0%}"))
+    table = "".join(f"<tr><th scope=row>{html.escape(name)}<td>{html.escape(value)}" for name, value in rows)
+    alarms = "".join(
+        f"<li>{datetime.fromtimestamp(one['time'], UTC).isoformat(timespec='seconds')}: {html.escape(one['direction'])}"
+        for one in reversed(summary["alarms"][-20:])
+    )
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>"
+        f"<title>crawltwin watch</title><style>{_STYLE}</style><h1>The crawl now</h1><table>{table}</table>"
+        f"<h2>Alarms</h2>{f'<ul>{alarms}</ul>' if alarms else '<p>None.</p>'}</html>"
+    )
+
+
+class Server:
+    """Serves the page at ``/`` and, where it is asked for, the gauges at ``/metrics``, while the block lasts."""
+
+    def __init__(self, summary: Summary, port: int = 0, gauges: bool = True) -> None:
+        own = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                path = self.path.partition("?")[0]
+                if path == "/":
+                    self.answer(page(summary()), "text/html; charset=utf-8")
+                elif path == "/metrics" and own.gauges:
+                    self.answer(metrics(summary()), "text/plain; version=0.0.4; charset=utf-8")
+                else:
+                    self.send_error(404)
+
+            def answer(self, text: str, kind: str) -> None:
+                body = text.encode()
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments: Any) -> None:
+                del arguments
+
+        self.gauges = gauges
+        self._server = ThreadingHTTPServer((HOST, port), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def address(self) -> str:
+        """Where the page is."""
+        return f"http://{HOST}:{self._server.server_address[1]}/"
+
+    def __enter__(self) -> Server:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -1,0 +1,1 @@
+"""What the robots bring: the kinds of controlled arrivals."""

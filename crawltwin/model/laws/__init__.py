@@ -1,0 +1,1 @@
+"""Laws of times: phase types, their families and their exact reduction."""

@@ -1,0 +1,1 @@
+"""Policies, their written forms, and the cost by which they are judged."""

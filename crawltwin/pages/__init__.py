@@ -1,0 +1,1 @@
+"""Pages: results turned into the blocks of a report."""

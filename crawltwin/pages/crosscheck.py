@@ -1,0 +1,120 @@
+"""The report of a cross-check: solved against simulated, one verdict per number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from crawltwin.report import Block, Cell, Column, Points, Report, Section, Table, Text, Tone, gather
+from validate.cross_check import CrossCheck
+from validate.verdict import Verdict, overall
+
+VERDICT_TONES: dict[str, Tone] = {"equivalent": "good", "different": "bad", "inconclusive": "warn"}
+
+
+def crosscheck_report(results: Sequence[CrossCheck], command: str) -> Report:
+    """Everything that `crawltwin validate` found, for one or several scenarios."""
+    plan = results[0].plan
+    verdicts = [verdict for result in results for verdict in (*result.verdicts, *result.approach)]
+    counts = {word: sum(one.word == word for one in verdicts) for word in VERDICT_TONES}
+    word = overall(verdicts) if all(i.holds for result in results for i in result.identities) else "different"
+    found = ", ".join(f"{count} {word}" for word, count in counts.items())
+    margins = f"a relative margin of {plan.margin:g} (probabilities: at least {plan.absolute_margin:g})"
+    summary = [
+        f"Solved against simulated, {len(results)} scenario{'s' if len(results) > 1 else ''}: **{word}**.",
+        f"Of {len(verdicts)} numbers: {found}, at {margins} with {plan.confidence:.0%} confidence.",
+        f"{sum(result.pages for result in results):,} pages were simulated for it.",
+    ]
+    sections = [_scenario_section(result, index, len(results)) for index, result in enumerate(results)]
+    return Report(
+        "Cross-check of the solved and the simulated side",
+        summary,
+        [_how(), *sections],
+        gather(
+            {f"{index + 1}: {result.scenario.title}": result.scenario for index, result in enumerate(results)},
+            seeds=[plan.seed],
+            seconds={"cross-check": sum(result.seconds for result in results)},
+            libraries=("simpy", "statsmodels"),
+        ),
+        command,
+        [
+            f"{result.scenario.title or 'scenario'}: {one.comparison.name}: {one.needs}"
+            for result in results
+            for one in (*result.verdicts, *result.approach)
+            if one.word == "inconclusive"
+        ],
+        {"results": [result.to_json() for result in results]},
+    )
+
+
+def _how() -> Section:
+    return Section(
+        "How to read this",
+        [
+            Points(
+                [
+                    "**equivalent**: the difference is below the margin, by two one-sided tests at the confidence.",
+                    "Low and high are one-sided bounds at that confidence: both lie inside solved +- margin.",
+                    "**different**: not the same number, at the confidence over all numbers together (Holm).",
+                    "**inconclusive**: neither can be said yet; the pages that are missing are estimated.",
+                    "That *all* numbers are equivalent holds at the confidence of a single one (intersection-union).",
+                ]
+            )
+        ],
+    )
+
+
+def _scenario_section(result: CrossCheck, index: int, count: int) -> Section:
+    label = f"Scenario {index + 1}: " if count > 1 else ""
+    title = f"{label}{result.scenario.title or 'untitled'}"
+    key = f"s{index + 1}"
+    blocks: list[Block] = [
+        Text(
+            f"Verdict: **{result.verdict}**, from {result.pages:,} pages in {result.plan.replications} independent "
+            f"replications ({result.plan.engine} engine). Length set by {result.length.limiting}."
+        ),
+        _table("Measures, levels, modes and sojourn times", result.verdicts, f"{key}-numbers"),
+    ]
+    if result.approach:
+        blocks.append(
+            _table("Approach to equilibrium: averages over [0, t] from empty", result.approach, f"{key}-approach")
+        )
+    blocks.append(
+        Table(
+            "What must hold exactly",
+            ["side", "identity", Column("gap", "number"), Column("allowed", "number"), "holds"],
+            [
+                (i.side, i.name, i.gap, i.allowed, Cell("yes" if i.holds else "no", tone="good" if i.holds else "bad"))
+                for i in result.identities
+            ],
+            name=f"{key}-identities",
+        )
+    )
+    if result.notes:
+        blocks.append(Points(result.notes))
+    return Section(title, blocks)
+
+
+def _table(caption: str, verdicts: Sequence[Verdict], name: str) -> Table:
+    numbers = ("solved", "simulated", "low", "high", "margin", "score")
+    return Table(
+        caption,
+        ["measure", "part", *[Column(head, "number") for head in numbers], "verdict"],
+        [
+            (
+                one.comparison.measure,
+                str(one.comparison.part),
+                one.comparison.solved,
+                *[_finite(value) for value in (one.comparison.simulated, one.low, one.high)],
+                one.comparison.margin,
+                _finite(one.comparison.score),
+                Cell(one.word, one.needs, VERDICT_TONES[one.word]),
+            )
+            for one in verdicts
+        ],
+        name=name,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,92 @@
+"""The page to explore: every policy's measures inside one file, weights and limits to move, no server.
+
+The page computes the cost (2) of each policy from its measures as the solver does, so that the winner at any weights is
+the one that `crawltwin optimize` names among the same policies.
+"""
+
+from __future__ import annotations
+
+import json
+
+from markupsafe import Markup
+
+import crawltwin
+from crawltwin.plan.what_if.explored import CRITERIA, KEYS, Explored
+from crawltwin.report.html import fill_page
+
+_LABELS = {
+    "lost": "share of pages lost",
+    "stale": "share of pages stale",
+    "response": "time in the system",
+    "robots": "mean active robots",
+    "idle": "indexer idle, share of time",
+    "pages": "mean pages in the system",
+    "arrival_rate": "pages delivered per unit of time",
+}
+_WEIGHTS = {
+    "loss": ("a lost page", "times pages lost per unit of time"),
+    "obsolescence": ("a stale page", "times pages stale per unit of time"),
+    "response": ("time in the system", "times the mean time in the system of indexed pages"),
+    "robots": ("an active robot", "times the mean number of active robots"),
+    "starvation": ("an idle indexer", "times the share of time that the indexer is idle"),
+}
+
+
+def explore_page(found: Explored) -> str:
+    """The page as one self-contained text."""
+    scenario, policies, weights = found.scenario, found.policies, found.weights
+    data = {
+        "keys": KEYS,
+        "criteria": CRITERIA,
+        "labels": list(_LABELS.items()),
+        "weights": weights,
+        "plan": found.plan,
+        "share": found.fetches_per_robot,
+        "worlds": [{"name": world.name, "m": world.measures} for world in found.worlds],
+        "policies": [
+            {"n": one.name, "w": one.words, "t": one.table, "m": one.measures, "l": _rounded(one.levels)}
+            for one in policies
+        ],
+    }
+    every = f"all {found.evaluated:,}" if len(policies) == found.evaluated else f"the {len(policies):,} cheapest"
+    return fill_page(
+        "explore.html.j2",
+        script="explore.js",
+        styles=["style.css", "explore.css"],
+        title=f"Explore: {scenario.title or 'a crawler'}",
+        count=f"{len(policies):,}",
+        weights=[
+            {"key": key, "label": f"Weight of {label}", "hint": hint, "shown": _shown(weights.get(key, 0.0))}
+            for key, (label, hint) in _WEIGHTS.items()
+        ],
+        limits=[
+            {
+                "key": key,
+                "label": f"At most: {_LABELS[key]}",
+                "hint": _range(found, key),
+                "shown": "" if (bound := found.bounds.get(key)) is None else _shown(bound),
+            }
+            for key in CRITERIA
+        ],
+        worlds=["as in the plan", *(world.name for world in found.worlds)],
+        criteria=[{"key": key, "label": _LABELS[key]} for key in CRITERIA],
+        made=f"Solved by crawltwin {crawltwin.__version__}: {every} evaluated threshold policies ({found.method}), "
+        f"scenario {scenario.content_hash[:12]}.",
+        # "<" cannot end the element early when it is written as an escape.
+        data=Markup(json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")),
+    )
+
+
+def _rounded(masses: tuple[float, ...] | None) -> list[float] | None:
+    return None if masses is None else [float(f"{mass:.4g}") for mass in masses]
+
+
+def _range(found: Explored, key: str) -> str:
+    values = [one.measures[KEYS.index(key)] for one in found.policies]
+    known = [value for value in values if value is not None]
+    return f"policies have {min(known):.3g} to {max(known):.3g}" if known else ""
+
+
+def _shown(value: float) -> str:
+    """The weight to its last bit, so that the page begins where the plan is."""
+    return repr(int(value)) if float(value).is_integer() else repr(float(value))

@@ -1,0 +1,265 @@
+"""The report of a fit: what was read and cut, the rivals, the choice, and how good it is, with pictures."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawltwin.pages.crosscheck import VERDICT_TONES
+from crawltwin.pages.fit_pictures import correlations, dispersion, gap_distribution, gaps_over_time, rate_over_time
+from crawltwin.report import (
+    COLOURS,
+    Block,
+    Cell,
+    Column,
+    Note,
+    Points,
+    Report,
+    Section,
+    Table,
+    Text,
+    Tone,
+    draw,
+    gather,
+    style_axes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+
+    from crawltwin.model.interval import Interval
+    from fitting import FitResult
+    from validate.logs.losses import LossAgreement
+
+_TONE: dict[str, Tone] = {"good": "good", "fair": "warn", "poor": "bad"}
+
+
+def fit_report(result: FitResult, command: str = "", replayed: LossAgreement | None = None) -> Report:
+    """All of a fit on one page.
+
+    Parameters
+    ----------
+    result : FitResult
+        From `fitting.fit`.
+    command : str
+        How to make it again; made from the log's name by default.
+    replayed : LossAgreement, optional
+        Losses of the replayed trace and of the model.
+
+    Notes
+    -----
+    Cost: about a second for seven pictures.
+    """
+    words = result.goodness.verdict
+    rate = result.numbers["page_rate"]
+    return Report(
+        title=f"Fit of {_name(result)}",
+        summary=[
+            f"**{words.capitalize()} fit**: {result.chosen.name}, {result.process.phases} phases.",
+            f"{rate.value:.4g} pages per second (95% from {rate.low:.4g} to {rate.high:.4g}).",
+            *[_plain(words) for words in result.goodness.words],
+        ],
+        sections=[
+            Section("What was read", _read(result)),
+            Section("Cleaning", _cleaning(result)),
+            Section("Batches", _batches(result)),
+            Section("Models side by side", _models(result)),
+            Section("How good the fit is", _goodness(result)),
+            *([Section("Replayed through a buffer", _replayed(replayed))] if replayed is not None else []),
+        ],
+        provenance=gather([result.scenario()], seeds=[result.seed]),
+        command=command or f"crawltwin fit {_name(result)}",
+        unconfirmed=[_plain(words) for words in result.warnings],
+    )
+
+
+def _name(result: FitResult) -> str:
+    first = result.log.files[0].replace("\\", "/").rsplit("/", 1)[-1] if result.log.files else "a log"
+    more = len(result.log.files) - 1
+    return _plain(first) + (f" and {more} more" if more > 0 else "")
+
+
+def _plain(text: str) -> str:
+    """Text of a log as words without marks: what looks like markup must not become markup."""
+    return "".join(" " if char in "`*[]" else char for char in text)
+
+
+def _read(result: FitResult) -> list[Block]:
+    log = result.log
+    rows: list[tuple[str, Cell]] = [
+        ("format", Cell(f"{log.format} ({'found' if log.detected else 'given'})")),
+        ("rows", Cell(log.rows)),
+        ("delivered pages", Cell(len(log))),
+        *((f"dropped: {reason}", Cell(count)) for reason, count in log.dropped.items()),
+        ("other lines", Cell(log.other_lines)),
+        ("broken lines", Cell(log.broken)),
+        ("out of order", Cell(log.out_of_order)),
+        ("clock's step, s", Cell(log.resolution)),
+    ]
+    blocks: list[Block] = [Table("Account of the log", ["what", Column("value")], rows)]
+    if log.broken_shown:
+        blocks.append(Points([f"Broken line: {_plain(line)}" for line in log.broken_shown]))
+    if log.notes:
+        blocks.append(Points([_plain(note) for note in log.notes]))
+    return blocks
+
+
+def _cleaning(result: FitResult) -> list[Block]:
+    cleaning = result.cleaning
+    used = [stretch for stretch in cleaning.stretches if stretch.used]
+    known = math.isfinite(cleaning.limit)
+    rule = f"Rule {cleaning.rule}: gaps above {cleaning.limit:.4g} s are pauses. " if known else ""
+    text = rule + (
+        f"{cleaning.pauses} pauses of {cleaning.paused_seconds:.4g} s in all were cut; {len(used)} of "
+        f"{len(cleaning.stretches)} stretches are used."
+    )
+    rows = [
+        (index, s.begin, s.end, s.pages, "yes" if s.used else "no")
+        for index, s in enumerate(cleaning.stretches[:50], start=1)
+    ]
+    columns = [Column("stretch", "number"), Column("from, s", "number"), Column("to, s", "number")]
+    blocks: list[Block] = [
+        Text(text),
+        gaps_over_time(result),
+        Table("Stretches", [*columns, Column("pages", "number"), "used"], rows),
+        rate_over_time(result),
+    ]
+    if result.stationarity.words:
+        blocks.append(Note(" ".join(_plain(words) for words in result.stationarity.words), "warn"))
+    return blocks
+
+
+def _batches(result: FitResult) -> list[Block]:
+    shares = result.batches.probabilities
+    shown = min(shares.size, 20)
+
+    def paint(axes: Axes) -> None:
+        sizes = np.arange(1, shown + 1)
+        axes.bar(sizes, shares[:shown], color=COLOURS[0], label="trace")
+        model = np.zeros(shown)
+        own = result.process.batch_sizes[:shown]
+        model[: own.size] = own
+        axes.plot(sizes, model, "D", color=COLOURS[1], linestyle="", label="model")
+        style_axes(axes, "pages in a batch", "share", whole_x=True)
+
+    rows = [
+        (row["limit"], int(row["batches"]), row["mean_batch"], row["mean_gap"], _cell(row["scv"]), _cell(row["lag1"]))
+        for row in result.sensitivity
+    ]
+    names = ("limit, s", "batches", "mean batch", "mean gap, s", "scv", "lag-1 correlation")
+    return [
+        Text(
+            f"Rule {result.batches.rule}: gaps up to {result.batches.limit:.4g} s join pages. "
+            f"{result.batch_test.words[0].upper()}{result.batch_test.words[1:]}."
+        ),
+        draw(
+            "batch-sizes",
+            paint,
+            "Shares of batch sizes.",
+            f"Bars of batch sizes from 1 to {shown}, the first {shares[0]:.3g}.",
+        ),
+        Table("What other limits would give", [Column(name, "number") for name in names], rows),
+    ]
+
+
+def _cell(value: float) -> Cell:
+    return Cell(value if math.isfinite(value) else None)
+
+
+def _models(result: FitResult) -> list[Block]:
+    ranked = sorted(result.candidates, key=lambda c: c.bic)
+    gaps = len(result.batches.segments)
+    rows = [
+        (
+            Cell(c.name, tone="good" if c is result.chosen else "plain"),
+            c.order,
+            c.parameters,
+            c.log_likelihood / gaps,
+            _cell(c.held_out),
+            c.aic,
+            c.bic,
+            "yes" if c.converged else "no",
+        )
+        for c in ranked
+    ]
+    names = ("phases", "numbers", "log-likelihood per gap", "held out", "AIC", "BIC")
+
+    def paint(axes: Axes) -> None:
+        places = np.arange(len(ranked))[::-1]
+        axes.barh(places, [c.bic - ranked[0].bic + 1 for c in ranked], color=COLOURS[0])
+        axes.set_yticks(places, [c.name for c in ranked])
+        axes.set_xscale("log")
+        style_axes(axes, "BIC above the best, plus 1", "")
+
+    blocks: list[Block] = [
+        Table("Models of the gaps", ["model", *[Column(name, "number") for name in names], "at rest"], rows),
+        draw(
+            "models",
+            paint,
+            f"{ranked[0].name} has the smallest BIC.",
+            "Bars of the BIC of each model above the best one, on a logarithmic scale.",
+            size=(6.4, 0.8 + 0.4 * len(ranked)),
+        ),
+    ]
+    notes = [f"{c.name}: {_plain(note)}." for c in ranked for note in c.notes] + [
+        _plain(w) + "." for w in result.failed
+    ]
+    if notes:
+        blocks.append(Points(notes))
+    return blocks
+
+
+def _goodness(result: FitResult) -> list[Block]:
+    good = result.goodness
+    rows = [
+        ("distance of the residuals from uniform", good.ks_distance, good.ks_p),
+        ("largest correlation of the residuals", good.residual_correlation, good.ljung_box_p),
+    ]
+    return [
+        Note(f"{good.verdict.capitalize()} fit: {'; '.join(_plain(w) for w in good.words)}.", _TONE[good.verdict]),
+        gap_distribution(result),
+        correlations(result),
+        dispersion(result),
+        Table("Tests of the residuals", ["what", Column("size", "number"), Column("p", "number")], rows),
+        _intervals("Numbers of the trace, intervals by block bootstrap", result.numbers),
+        _intervals("Numbers of the fitted process, intervals by refits", result.model_numbers),
+    ]
+
+
+def _intervals(caption: str, numbers: Mapping[str, Interval]) -> Table:
+    return Table(
+        caption,
+        ["number", *[Column(name, "number") for name in ("value", "95% from", "to")]],
+        [(name.replace("_", " "), _cell(one.value), _cell(one.low), _cell(one.high)) for name, one in numbers.items()],
+    )
+
+
+def _replayed(check: LossAgreement) -> list[Block]:
+    rows = [(row.load, row.replayed, row.low, row.high, row.solved, row.poisson, row.verdict) for row in check.rows]
+    names = ("load", "trace", "95% from", "to", "model", "Poisson")
+    loads = [row.load for row in check.rows]
+
+    def paint(axes: Axes) -> None:
+        spread = [[row.replayed - row.low for row in check.rows], [row.high - row.replayed for row in check.rows]]
+        axes.errorbar(
+            loads, [row.replayed for row in check.rows], np.maximum(spread, 0), fmt="o", capsize=4, label="trace"
+        )
+        axes.plot(loads, [row.solved for row in check.rows], label="model")
+        axes.plot(loads, [row.poisson for row in check.rows], label="Poisson stream")
+        style_axes(axes, "load of the indexer", "share of pages lost")
+        axes.set_ylim(bottom=0)
+
+    return [
+        Note(check.words[0].upper() + check.words[1:] + ".", VERDICT_TONES[check.verdict]),
+        draw(
+            "replay",
+            paint,
+            f"Losses with {check.capacity} places: the recorded trace, the fitted model, a Poisson stream.",
+            "Points of the trace with intervals, a curve of the model near them and one of a Poisson stream below.",
+        ),
+        Table("Losses of trace and model", [*[Column(name, "number") for name in names], "verdict"], rows),
+    ]

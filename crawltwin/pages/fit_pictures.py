@@ -1,0 +1,173 @@
+"""Pictures of a fit: the trace over time, and the model beside it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawltwin.report import COLOURS, Figure, draw, style_axes
+from crawltwin.report.drawing import FAINT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from fitting import FitResult
+
+POINTS = 3000
+"""Points that a picture of the whole trace shows at most."""
+
+
+def gaps_over_time(result: FitResult) -> Figure:
+    """Gaps between pages over time, with the cuts."""
+    seconds = result.log.seconds
+    gaps = np.diff(seconds)
+    floor = max(result.log.resolution / 2, 1e-9)
+    x, y = _thinned(seconds[1:], np.maximum(gaps, floor))
+
+    def paint(axes: Axes) -> None:
+        axes.plot(x, y, ".", markersize=2, color=COLOURS[0], label="gap")
+        if math.isfinite(result.cleaning.limit) and result.cleaning.limit < gaps.max() * 1e3:
+            axes.axhline(result.cleaning.limit, color=COLOURS[1], marker="", label="pause limit")
+        for stretch in result.cleaning.stretches[1:200]:
+            axes.axvline(stretch.begin, color=FAINT, linewidth=0.8, marker="", linestyle="--")
+        axes.set_yscale("log")
+        style_axes(axes, "seconds since the first page", "gap, s")
+
+    return draw(
+        "gaps-over-time",
+        paint,
+        f"Gaps between pages over time, with {result.cleaning.pauses} cuts (dashed).",
+        f"Points of gaps from {y.min():.3g} to {y.max():.3g} seconds over {seconds[-1]:.4g} seconds.",
+    )
+
+
+def rate_over_time(result: FitResult) -> Figure:
+    """The mean gap along the trace, with its levels."""
+    data = result.batches.segments
+    windows = max(2, min(120, len(data) // 20))
+    width = len(data) // windows
+    means = data.gaps[: windows * width].reshape(windows, width).mean(axis=1)
+    points = result.stationarity.change_points
+
+    def paint(axes: Axes) -> None:
+        axes.plot(np.arange(windows) * width, means, color=COLOURS[0], markersize=2, label=f"mean of {width} gaps")
+        borders = [0, *points, len(data)]
+        for index, level in enumerate(result.stationarity.levels):
+            axes.plot(
+                borders[index : index + 2],
+                [level, level],
+                color=COLOURS[1],
+                marker="",
+                linewidth=2,
+                label="level" if index == 0 else "",
+            )
+        style_axes(axes, "gap number, pauses left out", "mean gap, s")
+        axes.set_ylim(bottom=0)
+
+    found = f"{len(points)} changes of level" if points else "no change of level"
+    return draw(
+        "mean-gap-over-time",
+        paint,
+        f"The mean gap along the trace: {found}.",
+        f"A curve of the mean of {width} gaps at a time, between {means.min():.3g} and {means.max():.3g} seconds.",
+    )
+
+
+def gap_distribution(result: FitResult) -> Figure:
+    """Share of longer gaps, trace and model."""
+    gaps = np.sort(result.batches.segments.gaps)
+    above = 1 - (np.arange(gaps.size) + 0.5) / gaps.size
+    kept = np.unique(
+        np.concatenate(
+            [
+                np.linspace(0, gaps.size - 1, min(400, gaps.size)),
+                gaps.size - 1 - np.geomspace(1, gaps.size, 200) + 1,
+            ]
+        )
+        .astype(np.int64)
+        .clip(0, gaps.size - 1)
+    )
+    grid = np.geomspace(gaps[0], gaps[-1], 200)
+    survival = np.maximum(result.chosen.model.survival(grid), 1e-12)
+
+    def paint(axes: Axes) -> None:
+        axes.plot(gaps[kept], above[kept], ".", markersize=3, color=COLOURS[0], label="trace")
+        axes.plot(grid, survival, color=COLOURS[1], marker="", label="model")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=0.2 / gaps.size)
+        style_axes(axes, "gap, s", "share of longer gaps")
+
+    return draw(
+        "gap-distribution",
+        paint,
+        "Share of gaps that are longer, trace and model.",
+        "Two falling curves on logarithmic scales, one of the trace and one of the model.",
+    )
+
+
+def correlations(result: FitResult) -> Figure:
+    """Correlations of the gaps, trace and model, with Bartlett's band."""
+    good = result.goodness
+    n = len(result.batches.segments)
+    # Bartlett's band for a process with the model's own correlations: 1.96 sqrt((1 + 2 sum rho^2)/n) at each lag.
+    before = np.concatenate([[0.0], np.cumsum(good.model_correlations**2)[:-1]])
+    band = 1.96 * np.sqrt((1 + 2 * before) / n)
+
+    def paint(axes: Axes) -> None:
+        axes.fill_between(
+            good.lags,
+            good.model_correlations - band,
+            good.model_correlations + band,
+            color=COLOURS[1],
+            alpha=0.2,
+            linewidth=0,
+            label="95% band of the model",
+        )
+        axes.plot(good.lags, good.trace_correlations, ".", markersize=4, color=COLOURS[0], label="trace")
+        axes.plot(good.lags, good.model_correlations, color=COLOURS[1], marker="", label="model")
+        axes.axhline(0, color=FAINT, linewidth=0.8, marker="")
+        style_axes(axes, "lag", "correlation of gaps", whole_x=True)
+
+    first = good.trace_correlations[0]
+    return draw(
+        "correlations",
+        paint,
+        f"Correlations of the gaps to lag {int(good.lags[-1])}, trace and model.",
+        f"Points of the trace starting at {first:.3g} and a curve of the model starting at "
+        f"{good.model_correlations[0]:.3g}.",
+        data={"lag": good.lags.tolist(), "model": good.model_correlations.tolist()},
+    )
+
+
+def dispersion(result: FitResult) -> Figure:
+    """Indices of dispersion, trace and model."""
+    good = result.goodness
+
+    def paint(axes: Axes) -> None:
+        axes.plot(good.horizons, good.trace_idc, "o", linestyle="", color=COLOURS[0], label="counts, trace")
+        axes.plot(good.horizons, good.model_idc, color=COLOURS[0], marker="", label="counts, model")
+        scale = good.horizons[0]
+        axes.plot(good.spans * scale, good.trace_idi, "s", linestyle="", color=COLOURS[1], label="intervals, trace")
+        axes.plot(good.spans * scale, good.model_idi, color=COLOURS[1], marker="", label="intervals, model")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        style_axes(axes, "seconds (for intervals: number of gaps times their mean)", "index of dispersion")
+
+    return draw(
+        "dispersion",
+        paint,
+        "Burstiness over longer and longer times: indices of dispersion for counts and intervals.",
+        "Points of the trace and curves of the model over time on logarithmic scales.",
+    )
+
+
+def _thinned(x: Any, y: Any) -> tuple[Any, Any]:
+    """At most `POINTS` points: the largest and the smallest of every bin, so that no pause is lost."""
+    if len(x) <= POINTS:
+        return x, y
+    bins = np.array_split(np.arange(len(x)), POINTS // 2)
+    kept = np.unique([index for part in bins for index in (part[np.argmin(y[part])], part[np.argmax(y[part])])])
+    return x[kept], y[kept]

@@ -1,0 +1,238 @@
+"""What supports a plan, as blocks: resampled traces, two checks, the backlog, sweeps."""
+
+from __future__ import annotations
+
+from crawltwin.model import MEASURES, SCALAR_MEASURES
+from crawltwin.pages.crosscheck import VERDICT_TONES
+from crawltwin.pages.plan_pictures import backlog_picture, doubt_picture
+from crawltwin.pages.regions import sweep_picture
+from crawltwin.plan.result import Plan
+from crawltwin.plan.what_if.axes import QUANTITIES
+from crawltwin.plan.what_if.sweeps import Sweep, short_policy
+from crawltwin.plan.what_if.variations import present
+from crawltwin.plan.wording import in_time
+from crawltwin.report import Block, Cell, Column, Note, Table, Text
+
+
+def doubt_blocks(found: Plan) -> list[Block]:
+    """What another stretch of crawling would have changed."""
+    doubt = found.doubt
+    if doubt is None:
+        return [Note("The uncertainty of the decision is not known; see the end of this page.", "warn")]
+    rows = [
+        (
+            rival.policy,
+            Cell(rival.share, f"{rival.share:.0%}"),
+            Cell(rival.difference.value, f"{rival.difference.value:+.4g}"),
+            f"{rival.difference.low:+.4g} to {rival.difference.high:+.4g}",
+            "yes" if rival.told_apart else "no",
+        )
+        for rival in doubt.rivals
+    ]
+    spreads = {"cost": doubt.cost, **doubt.measures}
+    numbers = [(MEASURES[name].words if name in MEASURES else "pages indexed", one) for name, one in spreads.items()]
+    return [
+        Text(
+            "The log is one stretch of crawling; another would have come out differently. So it was cut into blocks "
+            f"of about {found.fit.block_length:.0f} gaps, which keep its correlations, and {doubt.redraws} traces "
+            "were laid out of them at random. To each the model was fitted again, and the policies were compared "
+            "again."
+        ),
+        *(Text(sentence) for sentence in doubt.in_words(found.policy)),
+        Table(
+            "The recommended policy over the resampled traces",
+            ["number", Column("in the fit", "number"), Column("95% from", "number"), Column("to", "number")],
+            [(words, one.value, one.low, one.high) for words, one in numbers],
+        ),
+        Table(
+            "Other policies beside it",
+            [
+                "policy",
+                Column("best on", "number"),
+                Column("costs more", "number"),
+                "95%",
+                "told apart",
+            ],
+            rows,
+        ),
+        doubt_picture({found.policy: doubt.share} | {rival.policy: rival.share for rival in doubt.rivals}),
+        Text(
+            "What this does not cover: a future crawl that differs from the logged one, and the assumed inputs above."
+        ),
+    ]
+
+
+def check_blocks(found: Plan) -> list[Block]:
+    """Solved against simulated, and the log replayed under the policy."""
+    blocks: list[Block] = []
+    check = found.check
+    if check is not None:
+        blocks += [
+            Text(
+                "First check: the same crawler simulated event by event, by a program that shares no line with the "
+                f"solver. {check.pages:,} pages were simulated; a number counts as equivalent when it is proved to "
+                f"lie within {check.plan.margin:.0%} of the solved one."
+            ),
+            Note(f"Solved against simulated: {check.verdict}.", VERDICT_TONES[check.verdict]),
+            Table(
+                "Solved against simulated",
+                ["measure", Column("solved", "number"), Column("simulated", "number"), "verdict"],
+                [
+                    (
+                        MEASURES[one.comparison.measure].words,
+                        one.comparison.solved,
+                        one.comparison.simulated,
+                        Cell(one.word, tone=VERDICT_TONES[one.word]),
+                    )
+                    for one in check.verdicts
+                    if one.comparison.measure in SCALAR_MEASURES
+                ],
+            ),
+        ]
+    replay = found.replay
+    if replay is not None:
+        blocks += [
+            Text(
+                f"Second check: the real log ({replay.recorded:,} pages, {in_time(replay.seconds)} without its "
+                "pauses) sent through the buffer, the indexer and the recommended policy; a batch is dropped by "
+                f"chance when fewer robots run than wrote the log. The model was run {replay.runs} times over the "
+                "same length: 95 of 100 such runs lie in the interval."
+            ),
+            Table(
+                "The replayed log beside the model's prediction",
+                [
+                    "measure",
+                    Column("predicted", "number"),
+                    Column("95% from", "number"),
+                    Column("to", "number"),
+                    Column("replayed", "number"),
+                    "inside",
+                ],
+                [
+                    (
+                        MEASURES[one.measure].words,
+                        one.mean,
+                        one.low,
+                        one.high,
+                        one.replayed,
+                        Cell("yes" if one.inside else "no", "", "good" if one.inside else "bad"),
+                    )
+                    for one in replay.predictions
+                ],
+            ),
+            *(Text(f"Note: {note}.") for note in replay.notes),
+        ]
+        if not replay.trusted:
+            blocks.append(
+                Note(
+                    "Deliveries, losses or stale pages of the real log are not where the model puts them: do not "
+                    "rely on its figures. Likely reasons: "
+                    + "; ".join([*found.fit.goodness.words, *found.fit.stationarity.words]),
+                    "bad",
+                )
+            )
+    if not blocks:
+        blocks.append(Note("Neither check could be done; see the end of this page.", "warn"))
+    return blocks
+
+
+def backlog_blocks(found: Plan) -> list[Block]:
+    """How the backlog may grow, how long pages wait, when a list is done."""
+    backlog = found.backlog
+    if backlog is None:
+        return [Note("Not computed; see the end of this page.", "warn")]
+    rows: list[tuple[str, Cell | float | None]] = [
+        (
+            (
+                f"probability that more than {backlog.limit} pages are in the system within "
+                f"{in_time(backlog.within)}, from empty"
+            ),
+            Cell(backlog.passed, f"{backlog.passed:.3g}"),
+        ),
+        ("mean time until that happens", Cell(backlog.mean_passage, in_time(backlog.mean_passage))),
+    ]
+    rows += [
+        (f"{p:.0%} of indexed pages spend at most", Cell(value, "–" if value is None else in_time(value)))
+        for p, value in backlog.waits
+    ]
+    if backlog.timeout is not None and backlog.late is not None:
+        rows.append(
+            (
+                f"share of indexed pages above the timeout of {in_time(backlog.timeout)}",
+                Cell(backlog.late, f"{backlog.late:.3g}"),
+            )
+        )
+    blocks: list[Block] = [
+        Text("Under the recommended policy, by the model: first passage and time in the system."),
+        Table("Backlog and time in the system", ["question", Column("answer", "number")], rows),
+        backlog_picture(backlog.curve, backlog.within),
+    ]
+    if found.finish is not None:
+        blocks.append(Note(found.finish.in_words()))
+    done = backlog.list
+    if done is None:
+        blocks.append(Text("Give `--urls N` for the time in which a finite list of URLs is finished."))
+        return blocks
+    shown = [(p, *done.quantile(p)) for p in (0.05, 0.5, 0.95)]
+    blocks += [
+        Table(
+            f"Time to finish a list of {done.urls:,} URLs",
+            ["what", Column("answer", "number")],
+            [
+                ("mean", Cell(done.mean, in_time(done.mean))),
+                *((f"finished with probability {p:.0%} by", Cell(time, in_time(time))) for p, time, _ in shown),
+                ("pages lost on the way, expected", done.lost),
+                ("pages gone stale, expected", done.obsolete),
+            ],
+            name="list",
+        ),
+        Text(
+            "Mean and variance are exact in the model. "
+            + (
+                "So are the quantiles."
+                if done.exact_quantiles
+                else "Quantiles are normal with a correction for skewness, good to about "
+                + in_time(max(error for _, _, error in shown))
+                + "."
+            )
+        ),
+    ]
+    return blocks
+
+
+def what_if_blocks(found: Plan) -> list[Block]:
+    """Sweeps of the capacity, the robots, the speeds and the weights."""
+    blocks: list[Block] = [
+        Text(
+            "Each point is a crawler with other numbers and its own best policy. A policy `4,1@2` runs 4 robots up "
+            "to 2 pages in the system and 1 above."
+        ),
+    ]
+    for index, one in enumerate(found.sweeps):
+        if one.failed:
+            blocks.append(Note(f"{len(one.failed)} points could not be solved: {one.failed[0]['error']}", "warn"))
+            continue
+        now = {axis.name: present(found.scenario, axis.name) for axis in one.axes}
+        blocks += [Text(_reading(found, one)), sweep_picture(one, f"what-if-{index + 1}", now)]
+    return blocks
+
+
+def _reading(found: Plan, one: Sweep) -> str:
+    """What a sweep says, in a sentence."""
+    names = " and ".join(QUANTITIES[axis.name].words for axis in one.axes)
+    policies = {short_policy(row["best"]) for row in one.rows}
+    cheapest = min(one.rows, key=lambda row: row["best"]["cost"])
+    if policies == {found.policy}:
+        change = f"`{found.policy}` stays the best everywhere"
+    elif found.policy in policies:
+        share = sum(short_policy(row["best"]) == found.policy for row in one.rows) / len(one.rows)
+        change = (
+            f"`{found.policy}` is the best at {share:.0%} of the points, {len(policies) - 1} other policies elsewhere"
+        )
+    else:
+        change = f"{len(policies)} policies are best somewhere"
+    if any(axis.name.startswith("cost.") for axis in one.axes):
+        return f"**{names.capitalize()}**: {change}."
+    at = ", ".join(f"{QUANTITIES[name].words} {value:g}" for name, value in cheapest["point"].items())
+    least = f"The lowest cost of the points, {cheapest['best']['cost']:.5g}, is at {at}."
+    return f"**{names.capitalize()}**: {change}. {least}"

@@ -1,0 +1,141 @@
+"""The choice under limits.
+
+Of all evaluated policies those that keep the limits are ranked by what is to be small; equal ones by the number of
+different numbers of robots. The share of pages that are indexed in time needs the law of the time in the system, one
+solution per policy: it is asked of the ranked policies one after the other until one keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from analytic import Optimum, solve
+from analytic.chain.rewards import RATES
+from analytic.policy.optimum import PolicyCost
+from analytic.policy.tables import as_thresholds
+from crawltwin.model import LevelPolicy, Scenario
+from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import Rates
+from crawltwin.plan.limits import AIM_WORDS, IndexWithin, Limits
+
+_MEASURES = {
+    "robots": "mean_active_robots",
+    "loss": "loss_probability",
+    "obsolescence": "obsolescence_probability",
+    "response": "mean_sojourn_served",
+    "starvation": "starvation_probability",
+}
+
+
+@dataclass(frozen=True)
+class Limited:
+    """The choice under limits.
+
+    Parameters
+    ----------
+    limits : Limits
+    kept : bool
+        Whether the chosen policy keeps all of them; else it is the one that comes nearest.
+    compared, keeping : int
+        Policies that were compared, and those that keep the limits on numbers of pages.
+    in_time : float or None
+        Share of the indexed pages within the time of `index_within`, under the chosen policy.
+    """
+
+    limits: Limits
+    kept: bool
+    compared: int
+    keeping: int
+    in_time: float | None
+
+    def in_words(self) -> str:
+        """What was compared, as a sentence."""
+        among = f"{self.compared:,} policies were compared; {self.keeping:,} keep the limits on numbers of pages."
+        if not self.kept:
+            return f"{among} No policy keeps all limits ({self.limits.in_words()}): this one comes nearest."
+        return f"{among} Of those that keep all limits this one has the least of: {AIM_WORDS[self.limits.minimise]}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers."""
+        return {
+            **self.limits.to_json(),
+            "kept": self.kept,
+            "compared": self.compared,
+            "keeping_shares": self.keeping,
+            "in_time": self.in_time,
+        }
+
+
+def excess_of(rates: FloatArray, today: FloatArray, limits: Limits) -> FloatArray:
+    """How far each policy exceeds the limits on numbers of pages, relative to them; at most 0 where they are kept.
+
+    `today` are the rates of the crawl as it was logged, of a shape that broadcasts.
+    """
+    every = Rates.from_table(rates, RATES)
+    found = [np.full(rates.shape[:-1], -1.0)]
+    for name, bound in (("loss", limits.lose_at_most), ("obsolescence", limits.stale_at_most)):
+        if bound is not None:
+            found.append((every.value(_MEASURES[name]) - bound) / max(bound, 1e-12))
+    if limits.index_at_least is not None:
+        found.append(limits.index_at_least - every.served / Rates.from_table(today, RATES).served)
+    return np.asarray(np.max(found, axis=0))
+
+
+def share_in_time(scenario: Scenario, within: IndexWithin) -> float:
+    """Share of the indexed pages that spend at most the time in the system, under the scenario's policy."""
+    late = solve(scenario).sojourn.survival(within.seconds, "served")
+    return 1.0 if late is None else 1.0 - float(np.asarray(late))
+
+
+def choose_within(
+    optimum: Optimum, limits: Limits, today: FloatArray, progress: Callable[[int, int], None] | None = None
+) -> tuple[Optimum, Limited]:
+    """The optimum with the policy that keeps the limits in place of the cheapest one.
+
+    `today` are the rates of the crawl as it was logged. Cost: with `index_within` one solution for each policy that is
+    tried, most often a few.
+    """
+    scenario, rates = optimum.scenario, optimum.rates
+    assert scenario.cost is not None
+    every = Rates.from_table(rates, RATES)
+    costs = every.cost(scenario.cost)
+    aim = costs if limits.minimise == "cost" else every.value(_MEASURES[limits.minimise])
+    excess = excess_of(rates, today, limits)
+    numbers = np.array([len(set(row)) for row in optimum.tables.tolist()])
+    # Of equal aims (to nine digits) the policy with the fewest numbers of robots, then the cheapest.
+    order = np.lexsort((costs, numbers, np.array([float(f"{value:.9g}") for value in aim.tolist()])))
+    keeping = [int(at) for at in order if excess[at] <= 0 and np.isfinite(aim[at])]
+    at, share, kept = _first_in_time(optimum, limits, keeping, progress)
+    if at is None:
+        at = int(np.lexsort((aim, np.maximum(excess, 0.0)))[0])
+    robots, thresholds = as_thresholds(optimum.tables[at].tolist())
+    best = PolicyCost(tuple(robots), tuple(thresholds), float(costs[at]), proof=optimum.method)
+    if share is None and limits.index_within is not None:
+        share = share_in_time(scenario.replace(policy=best.policy), limits.index_within)
+    fixed = min(cost for cost in optimum.fixed.values())
+    changed = replace(optimum, best=best, profit=100 * (1 - best.cost / fixed) if fixed > 0 else 0.0)
+    return changed, Limited(limits, kept, len(optimum.tables), len(keeping), share)
+
+
+def _first_in_time(
+    optimum: Optimum, limits: Limits, keeping: Iterable[int], progress: Callable[[int, int], None] | None
+) -> tuple[int | None, float | None, bool]:
+    """The first policy that indexes in time; else the one with the largest share in time."""
+    ranked, within = list(keeping), limits.index_within
+    if within is None:
+        return (ranked[0], None, True) if ranked else (None, None, False)
+    best: tuple[int | None, float | None] = (None, None)
+    for done, at in enumerate(ranked, start=1):
+        policy = LevelPolicy(optimum.tables[at].tolist())
+        share = share_in_time(optimum.scenario.replace(policy=policy), within)
+        if share >= within.share:
+            return at, share, True
+        if best[1] is None or share > best[1]:
+            best = at, share
+        if progress is not None:
+            progress(done, len(ranked))
+    return *best, False

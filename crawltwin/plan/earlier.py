@@ -1,0 +1,97 @@
+"""A plan made again and compared with an earlier report: every number, verdict and policy, times aside."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crawltwin.model.errors import InputError
+from crawltwin.model.files import read_text
+from crawltwin.plan.config import settings_from_text
+from crawltwin.plan.settings import PlanSettings
+
+TOLERANCE = 1e-9
+"""Relative difference of two computed numbers that counts as the same, across machines and libraries."""
+NOT_COMPARED = frozenset({"seconds", "versions", "what_if"})
+
+
+@dataclass(frozen=True)
+class EarlierPlan:
+    """What a report holds of the plan that it shows.
+
+    Parameters
+    ----------
+    settings : PlanSettings
+    sources : mapping
+        Files of the log with their digests.
+    answer : mapping
+        What `crawltwin plan --json` printed.
+    """
+
+    settings: PlanSettings
+    sources: Mapping[str, str]
+    answer: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, directory: str | Path) -> EarlierPlan:
+        """From the report.json of a directory."""
+        path = Path(directory) / "report.json"
+        try:
+            held = json.loads(read_text(path, "--check"))
+            origin = held["provenance"]
+            return cls(settings_from_text(origin["settings"], str(path)), origin["sources"], held["data"])
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                f"--check must be the directory of a report of crawltwin plan; got {str(directory)!r}, whose "
+                "report.json does not hold one"
+            ) from None
+
+    def differences(self, sources: Mapping[str, str], answer: Mapping[str, Any]) -> list[str]:
+        """What differs, one line for each difference; empty where the plan is the same."""
+        found = [] if sorted(self.sources.values()) == sorted(sources.values()) else ["the log is another one"]
+        return found + list(_differences("", self.answer, answer))
+
+
+def digests(paths: Sequence[str]) -> dict[str, str]:
+    """SHA-256 of each file by its name without folders; standard input has none."""
+    return {Path(path).name: _digest(Path(path)) for path in paths if path != "-"}
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _differences(place: str, old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in [*old, *(key for key in new if key not in old)]:
+            if key in NOT_COMPARED:
+                continue
+            inside = f"{place}.{key}" if place else key
+            if key not in old or key not in new:
+                yield f"{inside}: only in the {'earlier report' if key in old else 'new one'}"
+            else:
+                yield from _differences(inside, old[key], new[key])
+    elif isinstance(old, list) and isinstance(new, list):
+        if len(old) != len(new):
+            yield f"{place}: had {len(old)} entries, has {len(new)}"
+        for index, pair in enumerate(zip(old, new)):
+            yield from _differences(f"{place}[{index}]", *pair)
+    elif isinstance(old, float) or isinstance(new, float):
+        if not _same(old, new):
+            yield f"{place}: was {old}, is {new}"
+    elif old != new:
+        yield f"{place}: was {old!r}, is {new!r}"
+
+
+def _same(old: Any, new: Any) -> bool:
+    if not isinstance(old, int | float) or not isinstance(new, int | float):
+        return bool(old == new)
+    return math.isclose(old, new, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

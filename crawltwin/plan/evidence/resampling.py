@@ -1,0 +1,313 @@
+"""Uncertainty that reaches the decision: resample the trace, fit again, choose again.
+
+For each resampled trace every candidate policy is evaluated in the model refitted to it. So it is known how often the
+recommended policy is the best one, what it costs to use it where it is not (its regret), how far its cost may be off,
+and whether the data can tell it from another policy at all. Candidates are the best policies of the fitted model; a
+policy that is far from the best there has no part in the comparison, and the result says how many took part. Where
+limits decide instead of a cost, it is counted on how many resampled traces the recommended policy keeps them. The crawl
+as it was logged is evaluated on the same traces, so that the change that the policy brings has an interval too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analytic import Optimum
+from analytic.chain.rewards import RATES
+from analytic.policy.tables import rates_of_tables, sorted_tables, table_of
+from crawltwin.model import ConvergenceError, InputError, LevelPolicy, Scenario
+from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import Rates
+from crawltwin.plan.choosing import excess_of
+from crawltwin.plan.limits import Limits
+from crawltwin.plan.prepare import arrivals_of, shares_of, today_rates
+from crawltwin.plan.settings import PlanSettings
+from crawltwin.work import workers as crew
+from fitting import FitResult
+from fitting.choose.refit import Resampler
+from fitting.choose.service import as_service
+
+CANDIDATES = 150
+"""Policies that are compared on every resampled trace."""
+CONFIDENCE = 0.95
+SAME = 0.01
+"""Regret, relative to the cost, below which two policies may be taken as equally good."""
+
+MEASURES = (
+    "loss_probability",
+    "obsolescence_probability",
+    "starvation_probability",
+    "mean_sojourn_served",
+    "mean_active_robots",
+    "arrival_rate",
+    "indexed_rate",
+)
+"""Measures that get an interval, and the pages indexed per unit of time."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A number over the resampled traces: its value in the fit, and the interval; NaN where none is known."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    def to_json(self) -> dict[str, float | None]:
+        """Plain numbers."""
+        low, high = (self.low, self.high) if self.known else (None, None)
+        return {"value": self.value, "low": low, "high": high, "confidence": CONFIDENCE}
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another policy beside the recommended one.
+
+    Parameters
+    ----------
+    policy : str
+        In its short form.
+    share : float
+        Of the resampled traces on which it is the best.
+    difference : Spread
+        Its cost minus that of the recommended policy.
+    told_apart : bool
+        Whether the interval of the difference excludes 0.
+    """
+
+    policy: str
+    share: float
+    difference: Spread
+    told_apart: bool
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """What the scatter of the trace does to the decision.
+
+    Parameters
+    ----------
+    redraws, failed : int
+        Resampled traces that were used, and those on which the fit or the chain failed.
+    candidates : int
+        Policies compared on each.
+    share : float
+        Of the resampled traces on which the recommended policy is the best; where limits decide: on which it keeps
+        the limits on numbers of pages.
+    regret_mean, regret_high : float
+        Mean and 95% quantile of what it costs above the best policy of each trace.
+    cost : Spread
+        Of the recommended policy.
+    measures, today : mapping of Spread
+        Of the recommended policy, and of the crawl as it was logged.
+    rivals : tuple of Rival
+        Those that are best somewhere, most often first; none where limits decide.
+    limits : Limits or None
+        What decides instead of the cost.
+    page_rates : ndarray
+        Pages delivered per unit of time on each trace, by the recommended policy and today.
+    """
+
+    redraws: int
+    failed: int
+    candidates: int
+    share: float
+    regret_mean: float
+    regret_high: float
+    cost: Spread
+    measures: Mapping[str, Spread]
+    today: Mapping[str, Spread]
+    rivals: tuple[Rival, ...]
+    limits: Limits | None = None
+    page_rates: FloatArray = field(repr=False, default_factory=lambda: np.zeros((0, 2)))
+    costs: FloatArray = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def cannot_tell(self) -> tuple[Rival, ...]:
+        """Policies that the data cannot tell from the recommended one."""
+        return tuple(rival for rival in self.rivals if not rival.told_apart)
+
+    def in_words(self, policy: str) -> tuple[str, ...]:
+        """What follows for the decision."""
+        often = f"On {self.share:.0%}" if self.share < 1 else "On all"
+        if self.limits is not None:
+            return (f"{often} of {self.redraws} resampled traces it keeps the limits on numbers of pages.",)
+        words = [f"{often} of {self.redraws} resampled traces `{policy}` is the best of {self.candidates} policies."]
+        if self.share < 1:
+            words.append(
+                f"Over all of them, using it costs {self.regret_mean:.3g} more than the best policy of the trace on "
+                f"average, and more than {self.regret_high:.3g} in one case of twenty; the cost itself is "
+                f"{self.cost.value:.5g}."
+            )
+        if not self.cannot_tell:
+            return (*words, f"The data tell `{policy}` from every other policy that was compared.")
+        names = ", ".join(f"`{rival.policy}`" for rival in self.cannot_tell[:4])
+        many = f" and {len(self.cannot_tell) - 4} more" if len(self.cannot_tell) > 4 else ""
+        words.append(f"**The data cannot tell** `{policy}` from {names}{many}: the difference may have either sign.")
+        if self.regret_high <= SAME * abs(self.cost.value):
+            words.append(
+                "It hardly matters which of them is used: in 19 cases of 20 the choice costs at most "
+                f"{self.regret_high / abs(self.cost.value):.2%} more than the best one."
+            )
+        return tuple(words)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dictionaries and numbers."""
+        return {
+            "redraws": self.redraws,
+            "failed": self.failed,
+            "candidates": self.candidates,
+            "best_share": self.share,
+            "regret": {"mean": self.regret_mean, "high": self.regret_high},
+            "cost": self.cost.to_json(),
+            "measures": {name: spread.to_json() for name, spread in self.measures.items()},
+            "today": {name: spread.to_json() for name, spread in self.today.items()},
+            "rivals": [
+                {
+                    "policy": rival.policy,
+                    "best_share": rival.share,
+                    "difference": rival.difference.to_json(),
+                    "told_apart": rival.told_apart,
+                }
+                for rival in self.rivals
+            ],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Redraw:
+    """One piece of work: a seed, and everything that the refit and the evaluation need."""
+
+    resampler: Resampler
+    scenario: Scenario
+    settings: PlanSettings
+    bytes_rate: float | None
+    tables: npt.NDArray[np.int64]
+    seed: np.random.SeedSequence
+    shares: tuple[float, ...] | None = None
+
+
+def evaluate(piece: Redraw) -> FloatArray | None:
+    """Rates of every candidate, then of today's crawl, in the model of one resampled trace; None where that failed."""
+    rng = np.random.default_rng(piece.seed)
+    try:
+        process, sizes = piece.resampler.draw(rng)
+        changes: dict[str, Any] = {"arrivals": arrivals_of(process, piece.settings, piece.shares)}
+        if sizes is not None and piece.bytes_rate is not None:
+            changes["service"] = as_service(sizes, piece.bytes_rate)
+        scenario = piece.scenario.replace(**changes)
+        return np.vstack([rates_of_tables(scenario, piece.tables), today_rates(process, scenario, piece.settings)])
+    except (ConvergenceError, InputError):
+        return None
+
+
+def uncertainty(
+    fit: FitResult,
+    optimum: Optimum,
+    settings: PlanSettings,
+    bytes_rate: float | None,
+    *,
+    workers: int | None = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Uncertainty | None:
+    """Resample, refit, choose again; None where fewer than ten resampled traces could be used.
+
+    Cost: a few EM steps and `CANDIDATES` evaluations for each resampled trace: 0.1 to 1 s.
+    """
+    scenario = optimum.scenario
+    own_table = _table(optimum.best, scenario.capacity)
+    tables = candidate_tables(optimum)
+    children = np.random.SeedSequence(settings.seed, spawn_key=(11,)).spawn(settings.redraws)
+    resampler = Resampler.of(fit)
+    shares = shares_of(fit, settings)
+    pieces = [Redraw(resampler, scenario, settings, bytes_rate, tables, child, shares) for child in children]
+    found: list[FloatArray] = []
+    for done, rates in enumerate(crew.run(evaluate, pieces, workers=workers), start=1):
+        if rates is not None and np.isfinite(rates).all():
+            found.append(rates)
+        if progress is not None:
+            progress(done, len(pieces))
+    if len(found) < 10:
+        return None
+    assert scenario.cost is not None
+    stacked = np.stack(found)
+    own = int(np.flatnonzero((tables == own_table).all(axis=1))[0])
+    costs = Rates.from_table(stacked[:, :-1], RATES).cost(scenario.cost)
+    base_costs = dict(zip(map(tuple, optimum.tables.tolist()), optimum.costs.tolist(), strict=True))
+    base = np.array([base_costs[row] for row in map(tuple, tables.tolist())])
+    regret = costs[:, own] - costs.min(axis=1)
+    winners = costs.argmin(axis=1)
+    # Of equal costs the recommended policy counts as the best: nothing is gained by leaving it.
+    winners[regret <= 1e-12 * np.abs(costs[:, own])] = own
+    at = int(np.flatnonzero((optimum.tables == own_table).all(axis=1))[0])
+    kept = (
+        winners == own if settings.limits is None else excess_of(stacked[:, own], stacked[:, -1], settings.limits) <= 0
+    )
+    return Uncertainty(
+        redraws=len(found),
+        failed=len(pieces) - len(found),
+        candidates=len(tables),
+        share=float(np.mean(kept)),
+        regret_mean=float(regret.mean()),
+        regret_high=float(np.quantile(regret, CONFIDENCE)),
+        cost=_spread(costs[:, own], float(base[own])),
+        measures=_spreads(stacked[:, own], optimum.rates[at]),
+        today=_spreads(stacked[:, -1], today_rates(fit.process, scenario, settings)[0]),
+        rivals=() if settings.limits is not None else _rivals(tables, costs, winners, own, base),
+        limits=settings.limits,
+        page_rates=stacked[:, [own, -1], RATES.index("pages")],
+        costs=costs,
+    )
+
+
+def _spreads(stacked: FloatArray, fitted: FloatArray) -> dict[str, Spread]:
+    """The measures of one policy over the resampled traces."""
+    values = {name: np.asarray(value) for name, value in Rates.from_table(stacked, RATES).measures().items()}
+    served = RATES.index("served")
+    values["indexed_rate"] = stacked[..., served]
+    base = {**Rates.from_table(fitted, RATES).measures(), "indexed_rate": fitted[served]}
+    return {name: _spread(values[name], float(base[name])) for name in MEASURES if np.isfinite(values[name]).all()}
+
+
+def candidate_tables(optimum: Optimum, count: int = CANDIDATES) -> npt.NDArray[np.int64]:
+    """The cheapest evaluated policies, and the best of every set of robots."""
+    cheapest = optimum.tables[np.argsort(optimum.costs, kind="stable")[:count]]
+    chosen = (*optimum.policies, optimum.best)
+    sets = np.array([_table(item, optimum.scenario.capacity) for item in chosen], dtype=np.int64)
+    return sorted_tables(np.vstack([cheapest, sets]))
+
+
+def _table(item: Any, capacity: int) -> npt.NDArray[np.int64]:
+    return np.array(table_of(item.robots, item.thresholds, capacity), dtype=np.int64)
+
+
+def _rivals(
+    tables: npt.NDArray[np.int64], costs: FloatArray, winners: npt.NDArray[np.int64], own: int, base: FloatArray
+) -> tuple[Rival, ...]:
+    shares = {int(index): float(np.mean(winners == index)) for index in np.unique(winners) if index != own}
+    # The runner-up of the fit is always shown, be it never the best.
+    runner_up = int(np.argsort(np.where(np.arange(base.size) == own, np.inf, base), kind="stable")[0])
+    shares.setdefault(runner_up, 0.0)
+    found = []
+    for index in sorted(shares, key=lambda k: (-shares[k], base[k])):
+        difference = _spread(costs[:, index] - costs[:, own], float(base[index] - base[own]))
+        apart = difference.low > 0 or difference.high < 0
+        found.append(Rival(LevelPolicy(tables[index].tolist()).short, shares[index], difference, apart))
+    return tuple(found)
+
+
+def _spread(values: FloatArray, value: float) -> Spread:
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(values, (tail, 1 - tail))
+    return Spread(value, float(low), float(high))

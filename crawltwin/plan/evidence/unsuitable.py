@@ -1,0 +1,139 @@
+"""A log that allows no model: what can be concluded nevertheless, what cannot, and what to log instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from crawltwin.model.checks import FloatArray
+from crawltwin.plan.evidence.verdict import PlanVerdict
+from crawltwin.plan.settings import PlanSettings
+from crawltwin.plan.wording import in_time
+from fitting import FitResult, RawLog
+
+STEADY = 0.1
+"""Squared coefficient of variation of the gaps below which a fixed delay is at work."""
+SAFE_LOAD = 0.8
+FEW = 500
+"""Gaps below which the trace is called short."""
+
+
+@dataclass(frozen=True)
+class Unsuitable:
+    """No recommendation, and why.
+
+    Parameters
+    ----------
+    log : RawLog
+    reason : str
+        What stopped the fit, in its own words.
+    facts : tuple of (name, value)
+        Plain numbers of the log.
+    can, cannot, instead : tuple of str
+        What can be concluded, what cannot, and what would help.
+    """
+
+    log: RawLog = field(repr=False)
+    settings: PlanSettings
+    reason: str
+    facts: tuple[tuple[str, str], ...]
+    can: tuple[str, ...]
+    cannot: tuple[str, ...]
+    instead: tuple[str, ...]
+
+    @property
+    def verdict(self) -> PlanVerdict:
+        """Nothing can be recommended, and why."""
+        return PlanVerdict("NOT TRUSTED", (f"this log allows no plan: {self.reason.rstrip('.')}",))
+
+    def to_json(self) -> dict[str, Any]:
+        """As `crawltwin plan --json` prints it."""
+        return {
+            "verdict": self.verdict.to_json(),
+            "suitable": False,
+            "reason": self.reason,
+            "facts": dict(self.facts),
+            "can_be_concluded": list(self.can),
+            "cannot_be_concluded": list(self.cannot),
+            "would_help": list(self.instead),
+        }
+
+
+def diagnose(log: RawLog, settings: PlanSettings, reason: str) -> Unsuitable:
+    """Look at a log that could not be fitted."""
+    seconds = log.seconds
+    pages = len(log)
+    span = float(seconds[-1]) if pages else 0.0
+    facts = [
+        ("rows", f"{log.rows:,}"),
+        ("delivered pages", f"{pages:,}"),
+        ("time from first to last page", in_time(span)),
+        ("step of the clock", f"{log.resolution:g} s"),
+    ]
+    can, instead = [f"{pages:,} pages were delivered in {in_time(span)}."], []
+    cannot = ["Which policy is best: that needs a model of when pages come."]
+    gaps = np.diff(seconds)
+    moments = np.unique(seconds).size
+    if pages > 1 and moments < 30:
+        times = "one time" if moments == 1 else f"{moments} different times"
+        can.append(
+            f"They carry {times} only: the clock of {log.resolution:g} s cannot tell when within that pages came."
+        )
+        cannot.append("Whether pages came one by one or in batches, and how the rate changed.")
+        instead.append("Log times in milliseconds, or a longer stretch: at least 31 different times are needed.")
+    elif pages > 1 and gaps.mean() > 0 and gaps.var() < STEADY * gaps.mean() ** 2:
+        _steady(gaps, settings, can, cannot, instead)
+    else:
+        instead.append("A longer log, or one of the delivered pages alone.")
+    return Unsuitable(log, settings, reason, tuple(facts), tuple(can), tuple(cannot), tuple(instead))
+
+
+def _steady(gaps: FloatArray, settings: PlanSettings, can: list[str], cannot: list[str], instead: list[str]) -> None:
+    """A fixed politeness delay: arrivals are a clock, so only the mean rate says something."""
+    delay = float(gaps.mean())
+    can.append(
+        f"Pages come every {delay:.4g} s, almost without variation: a politeness delay sets the pace, not chance. "
+        "Such a stream needs no thresholds as long as the indexer keeps up."
+    )
+    can.append(_safe_delay(delay, settings.service_mean))
+    cannot.append("How the crawler would behave without the delay: the log shows the delay and nothing behind it.")
+    instead.append("A log of a crawl without a fixed delay, or of many hosts crawled side by side.")
+
+
+def _safe_delay(delay: float, service_mean: float | None) -> str:
+    if service_mean is None:
+        return "The smallest safe delay is the mean indexing time over 0.8: give --service-mean to have it computed."
+    load = service_mean / delay
+    keeps = "It keeps up." if load < 1 else "It cannot keep up: the buffer fills and pages are lost."
+    return (
+        f"With a mean indexing time of {service_mean:g} s the indexer is busy {load:.0%} of the time. {keeps} The "
+        f"smallest delay that leaves it idle a fifth of the time is {service_mean / SAFE_LOAD:.4g} s."
+    )
+
+
+def remarks_on(fit: FitResult, settings: PlanSettings) -> tuple[str, ...]:
+    """What in a log that could be fitted limits the plan nevertheless."""
+    gaps = fit.batches.segments.gaps
+    words = []
+    paused = fit.cleaning.paused_seconds
+    span = float(fit.log.seconds[-1]) if len(fit.log) else 0.0
+    if paused > 0:
+        share = paused / span
+        silent = " Most of the log is silence; what the crawl is like after another start is not known."
+        words.append(
+            f"Paused {in_time(paused)} of {in_time(span)} ({share:.0%}) in {fit.cleaning.pauses} "
+            f"pause{'s' if fit.cleaning.pauses > 1 else ''}, cut out here: the plan holds while the crawler runs."
+            + (silent if share > 0.5 else "")
+        )
+    if gaps.size < FEW:
+        words.append(f"Only {gaps.size} gaps are left to learn from: expect the figures to move with a longer log.")
+    if gaps.var() < STEADY * gaps.mean() ** 2:
+        words.append(
+            f"Batches come every {gaps.mean():.4g} s, almost without variation: a politeness delay sets the pace, "
+            "not chance. The model copies the delay; it cannot tell what the crawler would do without it, and "
+            "switching robots off brings little. "
+            + _safe_delay(float(gaps.mean()) / fit.process.mean_batch, settings.service_mean)
+        )
+    return tuple(words)

@@ -1,0 +1,105 @@
+"""Limits before weights: what must be kept, and what is made as small as possible among the policies that keep it.
+
+An operator knows "lose less than 1%, index within an hour, as few robots as possible". The
+values stand here, the choice among policies in `choosing`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from crawltwin.model.errors import InputError
+from crawltwin.plan.wording import in_percent, in_time, read_share, read_time
+
+Aim = Literal["robots", "loss", "obsolescence", "response", "starvation", "cost"]
+AIMS: tuple[Aim, ...] = get_args(Aim)
+AIM_WORDS = {
+    "robots": "active robots",
+    "loss": "lost pages",
+    "obsolescence": "stale pages",
+    "response": "time in the system",
+    "starvation": "idle time of the indexer",
+    "cost": "cost",
+}
+
+
+@dataclass(frozen=True)
+class IndexWithin:
+    """At least this share of the indexed pages spends at most so many seconds in the system.
+
+    Examples
+    --------
+    >>> IndexWithin.read("1h:95%")
+    IndexWithin(seconds=3600.0, share=0.95)
+    """
+
+    seconds: float
+    share: float
+
+    def __post_init__(self) -> None:
+        if not (self.seconds > 0 and 0 < self.share < 1):
+            raise InputError(
+                f"index_within must be a time above 0 and a share between 0 and 1; got {self.seconds:g} s and "
+                f"{self.share:g}. For example 1h:95%"
+            )
+
+    @classmethod
+    def read(cls, text: Any) -> IndexWithin:
+        """From words such as ``1h:95%``."""
+        time, colon, share = str(text).partition(":")
+        if not colon:
+            raise InputError(f"index_within must be TIME:SHARE, such as 1h:95%; got {text!r}")
+        return cls(read_time(time), read_share(share))
+
+    def __str__(self) -> str:
+        return f"{self.seconds:g}s:{100 * self.share:g}%"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What must be kept, and what is made small.
+
+    Parameters
+    ----------
+    lose_at_most, stale_at_most : float, optional
+        Shares of the delivered pages.
+    index_within : IndexWithin, optional
+    index_at_least : float, optional
+        Pages indexed per unit of time, as a share of what the crawl does today.
+    minimise : str
+        One of `AIMS`.
+    """
+
+    lose_at_most: float | None = None
+    stale_at_most: float | None = None
+    index_within: IndexWithin | None = None
+    index_at_least: float | None = None
+    minimise: Aim = "robots"
+
+    def in_words(self) -> str:
+        """The limits as one clause."""
+        words = []
+        if self.lose_at_most is not None:
+            words.append(f"lose at most {in_percent(self.lose_at_most)} of the pages")
+        if self.stale_at_most is not None:
+            words.append(f"let at most {in_percent(self.stale_at_most)} go stale")
+        if self.index_within is not None:
+            words.append(
+                f"index {in_percent(self.index_within.share)} of the indexed pages within "
+                f"{in_time(self.index_within.seconds)}"
+            )
+        if self.index_at_least is not None:
+            words.append(f"index at least {in_percent(self.index_at_least)} of the pages that are indexed today")
+        return ", ".join(words)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers."""
+        within = self.index_within
+        return {
+            "lose_at_most": self.lose_at_most,
+            "stale_at_most": self.stale_at_most,
+            "index_within": None if within is None else {"seconds": within.seconds, "share": within.share},
+            "index_at_least": self.index_at_least,
+            "minimise": self.minimise,
+        }

@@ -1,0 +1,204 @@
+"""What a plan is: a decision with everything that supports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import crawltwin
+from analytic import Certificate, Optimum, Solution
+from crawltwin.model import Scenario
+from crawltwin.plan.choosing import Limited
+from crawltwin.plan.evidence.backlog import Backlog
+from crawltwin.plan.evidence.finish import FinishTimes
+from crawltwin.plan.evidence.resampling import Uncertainty
+from crawltwin.plan.evidence.robot_law import FewerRobots
+from crawltwin.plan.evidence.robots import RobotsInLog
+from crawltwin.plan.evidence.today import ComparedLine, CostTerm, compared, cost_terms, decides_alone, fewer_pages
+from crawltwin.plan.evidence.verdict import PlanVerdict
+from crawltwin.plan.prepare import Input
+from crawltwin.plan.settings import PlanSettings
+from crawltwin.plan.what_if.assumed import Assumption
+from crawltwin.plan.what_if.sweeps import Sweep
+from fitting import FitResult
+from validate import CrossCheck
+from validate.logs.agreement import LogAgreement
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A decision with everything that supports it.
+
+    Parameters
+    ----------
+    fit : FitResult
+    scenario : Scenario
+        With the recommended policy.
+    inputs : tuple of Input
+        Every number and its origin.
+    optimum, certificate, solution
+        The choice, its proof among wider classes, and the measures under it.
+    limited : Limited or None
+        How the choice was made where limits decide.
+    today : Solution
+        The crawl as it was logged.
+    check : CrossCheck or None
+        Solved against simulated.
+    replay : LogAgreement or None
+        The log under the policy, beside the model's prediction.
+    doubt : Uncertainty or None
+    assumed : tuple of Assumption
+        Numbers that were not given, and what they do to the policy.
+    backlog : Backlog or None
+    finish : FinishTimes or None
+        When a list of URLs is done, today and under the policy.
+    sweeps : tuple of Sweep
+    robots : RobotsInLog
+        What the plan takes a robot to be in this log.
+    remarks : tuple of str
+        What in the log limits the plan: long pauses, few gaps, a fixed delay.
+    missing : tuple of str
+        Steps that were left out, and why.
+    seconds : mapping
+        Time of each step.
+    fewer : FewerRobots or None
+        What is assumed of fewer robots, and the cost of the policy if that is wrong.
+    """
+
+    fit: FitResult = field(repr=False)
+    settings: PlanSettings
+    scenario: Scenario
+    inputs: tuple[Input, ...] = field(repr=False)
+    optimum: Optimum = field(repr=False)
+    limited: Limited | None = field(repr=False)
+    certificate: Certificate | None = field(repr=False)
+    solution: Solution = field(repr=False)
+    today: Solution = field(repr=False)
+    check: CrossCheck | None = field(repr=False)
+    replay: LogAgreement | None = field(repr=False)
+    doubt: Uncertainty | None = field(repr=False)
+    assumed: tuple[Assumption, ...] = field(repr=False)
+    backlog: Backlog | None = field(repr=False)
+    finish: FinishTimes | None = field(repr=False)
+    sweeps: tuple[Sweep, ...] = field(repr=False)
+    robots: RobotsInLog
+    remarks: tuple[str, ...]
+    missing: tuple[str, ...]
+    seconds: dict[str, float] = field(compare=False, repr=False)
+    fewer: FewerRobots | None = None
+
+    @property
+    def policy(self) -> str:
+        """The recommended policy in its short form."""
+        return self.optimum.best.policy.short
+
+    @cached_property
+    def compared(self) -> tuple[ComparedLine, ...]:
+        """Today against recommended, with intervals that include the doubt of the fit."""
+        spreads = ({}, {}) if self.doubt is None else (self.doubt.today, self.doubt.measures)
+        return compared(self.today.measures, self.solution.measures, *spreads)
+
+    @cached_property
+    def terms(self) -> tuple[CostTerm, ...]:
+        """Where the cost comes from."""
+        assert self.scenario.cost is not None
+        return cost_terms(self.solution.measures, self.scenario.cost)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What the reader should know before acting: a term that decides alone, then what limits the log."""
+        alone = "" if self.limited is not None else decides_alone(self.terms)
+        return tuple(
+            words for words in (alone, fewer_pages(self.compared), self.robots.warning(), *self.remarks) if words
+        )
+
+    @cached_property
+    def verdict(self) -> PlanVerdict:
+        """Whether the plan may be acted on, with the reasons."""
+        return PlanVerdict.of(tuple(self._against()), tuple(self._provisional()), tuple(self._checked()))
+
+    @property
+    def trusted(self) -> bool:
+        """Whether nothing that was checked speaks against the plan."""
+        return self.verdict.word != "NOT TRUSTED"
+
+    def _against(self) -> list[str]:
+        words = []
+        if self.fit.goodness.verdict == "poor":
+            words.append(f"the model fits the log poorly ({'; '.join(self.fit.goodness.words)})")
+        if self.check is not None and self.check.verdict == "different":
+            words.append("the simulation gives other numbers than the solved model")
+        if self.replay is not None and not self.replay.trusted:
+            outside = ", ".join(one.measure.replace("_", " ") for one in self.replay.predictions if not one.inside)
+            words.append(f"the replayed log lies outside what the model predicts ({outside})")
+        if self.limited is not None and not self.limited.kept:
+            words.append(f"no policy keeps the limits ({self.limited.limits.in_words()})")
+            words += [one.in_words() for one in self.assumed if any(point.policy for point in one.points)]
+        return words
+
+    def _provisional(self) -> list[str]:
+        words = [one.in_words() for one in self.assumed if one.moves]
+        if not self.settings.is_given("robots"):
+            words.append("the number of robots was not given (--robots), so there is nothing to choose among")
+        if self.limited is None and self.settings.cost is None:
+            words.append("neither limits (--lose-at-most, --index-within) nor weights (--cost) were given")
+        if self.check is None:
+            words.append("the solved numbers were not checked by simulation")
+        elif self.check.verdict == "inconclusive":
+            words.append("the check by simulation is inconclusive (give it more pages with --budget)")
+        if self.replay is None:
+            words.append("the log was not replayed under the policy")
+        if self.doubt is None:
+            words.append("the uncertainty of the decision is not known")
+        return words
+
+    def _checked(self) -> list[str]:
+        return [
+            f"{self.fit.goodness.verdict} fit",
+            "solved and simulated agree",
+            "deliveries, losses and stale pages of the replayed log lie where the model predicts them",
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `crawltwin plan --json` prints it."""
+        best, policy = self.optimum.best, self.scenario.policy_in_force
+        return {
+            "verdict": self.verdict.to_json(),
+            "suitable": True,
+            "policy": {
+                "robots": list(best.robots),
+                "thresholds": list(best.thresholds),
+                "table": list(policy.robots_by_level(self.scenario.capacity)),
+                "words": policy.in_words(self.scenario.capacity),
+                "cost": best.cost,
+                "proof": best.proof,
+            },
+            "trusted": self.trusted,
+            "today_and_plan": {line.question.measure: line.to_json() for line in self.compared},
+            "measures": dict(self.solution.measures),
+            "inputs": [
+                {"name": one.name, "value": one.value, "source": one.source, "words": one.words} for one in self.inputs
+            ],
+            "robots": self.robots.to_json(),
+            "fewer_robots": None if self.fewer is None else self.fewer.to_json(),
+            "limits": None if self.limited is None else self.limited.to_json(),
+            "cost_terms": {term.name: term.to_json() for term in self.terms},
+            "fixed": {str(robots): cost for robots, cost in self.optimum.fixed.items()},
+            "profit_percent": self.optimum.profit,
+            "certificate": None if self.certificate is None else self.certificate.to_json(),
+            "check": None if self.check is None else {"verdict": self.check.verdict, "pages": self.check.pages},
+            "replay": None if self.replay is None else self.replay.predictions_to_json(),
+            "uncertainty": None if self.doubt is None else self.doubt.to_json(),
+            "assumed": [one.to_json() for one in self.assumed],
+            "backlog": None if self.backlog is None else self.backlog.to_json(),
+            "finish": None if self.finish is None else self.finish.to_json(),
+            "what_if": [found.to_json() for found in self.sweeps],
+            "fit": {"chosen": self.fit.chosen.name, "verdict": self.fit.goodness.verdict,
+                    "warnings": list(self.fit.warnings)},
+            "remarks": list(self.remarks),
+            "missing": list(self.missing),
+            "scenario": self.scenario.to_mapping(),
+            "seconds": dict(self.seconds),
+            "versions": {"crawltwin": crawltwin.__version__},
+        }  # fmt: skip

@@ -1,0 +1,168 @@
+"""What the page to explore shows: the measures and the backlog of every policy that was evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+
+from analytic import Optimum
+from analytic.chain.rewards import RATES
+from analytic.policy.banded_table import PolicyTables
+from analytic.policy.tables import rates_of_tables, single_clock, table_of
+from crawltwin.model import LevelPolicy, Scenario
+from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import Rates
+from crawltwin.plan.limits import Limits
+from crawltwin.plan.settings import PlanSettings
+from crawltwin.plan.wording import instruction
+
+MOST = 6_000
+"""Policies that are kept; the cheapest ones where more were evaluated."""
+KEYS = ("loss_rate", "obsolete_rate", "lost", "stale", "response", "robots", "idle", "pages", "arrival_rate")
+"""What is kept of each policy."""
+_MEASURES = (
+    "loss_probability",
+    "obsolescence_probability",
+    "mean_sojourn_served",
+    "mean_active_robots",
+    "starvation_probability",
+    "mean_pages",
+    "arrival_rate",
+)
+SPEEDS = (0.5, 0.7, 1.4, 2.0)
+"""Other speeds, times the present one."""
+CRITERIA = ("lost", "stale", "response", "robots", "idle")
+"""What a policy on the front must not be beaten in all at once."""
+
+
+@dataclass(frozen=True)
+class ExploredPolicy:
+    """One policy.
+
+    Parameters
+    ----------
+    name, words : str
+        Its short form, and a sentence.
+    table : tuple of int
+        Robots by level.
+    measures : tuple of float or None
+        In the order of `KEYS`.
+    levels : tuple of float or None
+        Probabilities of each number of pages, where the shared recursion can give them.
+    """
+
+    name: str
+    words: str
+    table: tuple[int, ...]
+    measures: tuple[float | None, ...]
+    levels: tuple[float, ...] | None
+
+
+@dataclass(frozen=True)
+class World:
+    """The same policies where one speed is another: a name for people, and measures by policy and `KEYS`."""
+
+    name: str
+    measures: tuple[tuple[float | None, ...], ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Explored:
+    """All policies to choose among.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    policies : tuple of ExploredPolicy
+    plan : int
+        Index of the plan's policy.
+    evaluated : int
+        Policies that were evaluated in all.
+    method : str
+        How they were evaluated.
+    worlds : tuple of World
+        Other speeds of indexing and of becoming stale.
+    limits : Limits or None
+        What decided, where it was not the cost.
+    fetches_per_robot : int
+    """
+
+    scenario: Scenario
+    policies: tuple[ExploredPolicy, ...] = field(repr=False)
+    plan: int
+    evaluated: int
+    method: str
+    worlds: tuple[World, ...] = ()
+    limits: Limits | None = None
+    fetches_per_robot: int = 1
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Weights with which the page begins: those of the cost, or what the limits make small alone."""
+        assert self.scenario.cost is not None
+        weights = asdict(self.scenario.cost)
+        if self.limits is None or self.limits.minimise == "cost":
+            return weights
+        return {name: 1.0 if name == self.limits.minimise else 0.0 for name in weights}
+
+    @property
+    def bounds(self) -> dict[str, float | None]:
+        """Limits with which the page begins, by the names of `CRITERIA`."""
+        if self.limits is None:
+            return {}
+        return {"lost": self.limits.lose_at_most, "stale": self.limits.stale_at_most}
+
+
+def explored_policies(optimum: Optimum, settings: PlanSettings | None = None) -> Explored:
+    """Everything that the page needs. Cost: one more evaluation of every policy, for the level distributions."""
+    scenario, said = optimum.scenario, settings or PlanSettings()
+    chosen = np.sort(np.argsort(optimum.costs, kind="stable")[:MOST])
+    tables, rates = optimum.tables[chosen], optimum.rates[chosen]
+    own = np.array(table_of(optimum.best.robots, optimum.best.thresholds, scenario.capacity))
+    measured = _measured(rates)
+    levels = PolicyTables(scenario).level_distributions(tables) if single_clock(scenario) else None
+    policies = [
+        ExploredPolicy(
+            LevelPolicy(row).short,
+            instruction(LevelPolicy(row), scenario.capacity),
+            tuple(row),
+            measured[index],
+            None if levels is None else tuple(levels[index].tolist()),
+        )
+        for index, row in enumerate(tables.tolist())
+    ]
+    at = int(np.flatnonzero((tables == own).all(axis=1))[0])
+    worlds = tuple(
+        World(name, _measured(rates_of_tables(changed, tables), digits=5)) for name, changed in _other_worlds(scenario)
+    )
+    return Explored(
+        scenario, tuple(policies), at, len(optimum.tables), optimum.method, worlds, said.limits, said.fetches_per_robot
+    )
+
+
+def _other_worlds(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
+    """Scenarios with other speeds; staleness only where pages become stale at all."""
+    for factor in SPEEDS:
+        yield f"indexing {_times(factor)}", scenario.replace(service=scenario.service.scaled(factor))
+    law = scenario.obsolescence
+    for factor in SPEEDS if law is not None else ():
+        assert law is not None
+        yield f"pages stale {_times(factor)}", scenario.replace(obsolescence=law.scaled(factor))
+
+
+def _times(factor: float) -> str:
+    return f"{factor:g} times as fast" if factor > 1 else f"{1 / factor:g} times as slow"
+
+
+def _measured(rates: FloatArray, digits: int = 0) -> tuple[tuple[float | None, ...], ...]:
+    """Measures by policy, in the order of `KEYS`; to so many digits where a page need not hold more."""
+    measures = Rates.from_table(rates, RATES).measures()
+    columns = np.column_stack(
+        [rates[:, RATES.index("lost")], rates[:, RATES.index("obsolete")], *(measures[name] for name in _MEASURES)]
+    )
+    return tuple(
+        tuple(None if not np.isfinite(value) else float(f"{value:.{digits}g}") if digits else value for value in row)
+        for row in columns.tolist()
+    )

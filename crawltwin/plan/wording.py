@@ -1,0 +1,172 @@
+"""Times, shares and numbers as people write them: read from words, and put into words."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Literal
+
+from crawltwin.model import Policy
+from crawltwin.model.errors import InputError
+
+UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+"""Seconds in each unit of time that may be typed."""
+_TIME = re.compile(r"\s*([0-9.eE+-]+)\s*([a-z]*)\s*")
+
+
+def read_time(text: Any) -> float:
+    """Seconds from a number, or from words such as ``90``, ``90s``, ``5min``, ``1h``, ``2d``.
+
+    Examples
+    --------
+    >>> read_time("1.5h")
+    5400.0
+    """
+    found = _TIME.fullmatch(str(text))
+    try:
+        if found is None or (found[2] and found[2] not in UNITS):
+            raise ValueError
+        return float(found[1]) * UNITS[found[2] or "s"]
+    except ValueError:
+        raise InputError(
+            f"a time must be a number of seconds, or one with a unit (s, min, h, d) such as 90s or 1h; got {text!r}"
+        ) from None
+
+
+def read_share(text: Any) -> float:
+    """A share from a number, or from a percentage.
+
+    Examples
+    --------
+    >>> read_share("1%"), read_share("0.05")
+    (0.01, 0.05)
+    """
+    words = str(text).strip()
+    try:
+        value = float(words.removesuffix("%")) / (100 if words.endswith("%") else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise InputError(f"a share must be a percentage or a number from 0 to 1, such as 1% or 0.01; got {text!r}")
+    return value
+
+
+Kind = Literal["share", "time", "rate", "number"]
+_TIMES = ((86_400.0, " days"), (3_600.0, " hours"), (60.0, " minutes"))
+_RATES = ((1.0, " pages per second"), (3_600.0, " pages per hour"))
+
+
+def in_time(seconds: float) -> str:
+    """A duration in the unit that people would use.
+
+    Examples
+    --------
+    >>> in_time(90.0), in_time(5.0 * 86_400)
+    ('90 s', '5 days')
+    """
+    return with_interval(seconds, kind="time")
+
+
+def in_rate(rate: float) -> str:
+    """Pages per second, or per hour or day where that gives a number above one.
+
+    Examples
+    --------
+    >>> in_rate(3.25), in_rate(0.01)
+    ('3.25 pages per second', '36 pages per hour')
+    """
+    return with_interval(rate, kind="rate")
+
+
+def in_percent(share: float) -> str:
+    """A share as a percentage with three digits at most, never a bare 0 for something that is not 0.
+
+    Examples
+    --------
+    >>> in_percent(0.01234), in_percent(0.0), in_percent(2e-7)
+    ('1.23%', '0%', 'less than 0.001%')
+    """
+    return with_interval(share, kind="share")
+
+
+def with_interval(value: float, low: float = math.nan, high: float = math.nan, *, kind: Kind = "number") -> str:
+    """A value in its unit, with its interval where there is one, rounded to what the interval allows.
+
+    Examples
+    --------
+    >>> with_interval(0.1862, 0.115, 0.218, kind="share"), with_interval(0.0511, 0.04, 0.0594, kind="rate")
+    ('19% (12 to 22)', '184 (144 to 214) pages per hour')
+    """
+    factor, unit = _unit(value, kind)
+    if kind == "share" and 0 < value < 1e-5:
+        return "less than 0.001%"
+    if not (math.isfinite(low) and math.isfinite(high)) or high - low <= 1e-9 * abs(value):
+        return _digits(factor * value, 3) + unit
+    text, *ends = (rounded(factor * one, factor * low, factor * high) for one in (value, low, high))
+    interval = f" ({ends[0]} to {ends[1]})"
+    return text + unit + interval if kind == "share" else text + interval + unit
+
+
+def _unit(value: float, kind: Kind) -> tuple[float, str]:
+    """What a value is multiplied by, and the unit that it then has."""
+    if kind == "share":
+        return 100.0, "%"
+    if kind == "time":
+        return next(((1 / size, unit) for size, unit in _TIMES if value >= 2 * size), (1.0, " s"))
+    if kind == "rate":
+        return next(((size, unit) for size, unit in _RATES if value * size >= 1), (86_400.0, " pages per day"))
+    return 1.0, ""
+
+
+def rounded(value: float, low: float, high: float) -> str:
+    """A number to the digits that its interval allows: of the half width one digit, or two where it begins below 3.55.
+
+    Examples
+    --------
+    >>> rounded(12.34567, 11.9, 12.8), rounded(12.34567, 12.1, 12.6)
+    ('12.3', '12.35')
+    """
+    half = (high - low) / 2
+    if not math.isfinite(half) or half <= 0 or value == 0:
+        return _digits(value, 3)
+    place = math.floor(math.log10(half))
+    digits = math.floor(math.log10(abs(value))) - place + (2 if half < 3.55 * 10**place else 1)
+    return _digits(value, min(6, max(1, digits)))
+
+
+def _digits(value: float, digits: int) -> str:
+    """A number to so many digits, in plain notation with separators for thousands where it is of everyday size."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    if abs(value) >= 1e12 or abs(value) < 1e-4:
+        return f"{value:.{digits}g}"
+    text = f"{round(value, places):,.{max(0, places)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def instruction(policy: Policy, capacity: int) -> str:
+    """The policy as an instruction.
+
+    Examples
+    --------
+    >>> from crawltwin.model import ThresholdPolicy
+    >>> instruction(ThresholdPolicy([4, 1], [4]), 20)
+    'Run 4 robots while at most 4 pages await indexing, otherwise 1.'
+    """
+    table = policy.robots_by_level(capacity)
+    ends = [level for level in range(capacity) if table[level] != table[level + 1]]
+    if not ends:
+        return f"Run {_robots(table[0])} always."
+    first, *rest = [(level, table[level]) for level in ends]
+    held = "no page awaits indexing" if first[0] == 0 else f"at most {_pages(first[0])} indexing"
+    middle = "".join(f", {_robots(robots)} up to {level}" for level, robots in rest)
+    return f"Run {_robots(first[1])} while {held}{middle}, otherwise {table[-1]}."
+
+
+def _robots(count: int) -> str:
+    return f"{count} robot{'s' if count != 1 else ''}"
+
+
+def _pages(count: int) -> str:
+    return f"{count} page{'s await' if count != 1 else ' awaits'}"

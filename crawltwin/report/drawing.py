@@ -1,0 +1,120 @@
+"""Vector pictures whose bytes depend on the numbers alone, legible on light and on dark paper.
+
+Colours are drawn as fixed stand-ins; the page replaces them by its own variables, so one picture serves both
+themes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from crawltwin.report.blocks import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK = "#1b1f24"
+FAINT = "#8a919a"
+COLOURS = ("#0b62b5", "#b3470f", "#20743a", "#7a3b9a", "#8a6500", "#0c7a86")
+"""Series colours on light paper; each reaches a contrast of 4.5 on white."""
+MARKERS = ("o", "s", "^", "D", "v", "P")
+"""A marker for each colour, so that no curve is told by its colour alone."""
+
+_DARK = ("#6db3f2", "#f0935a", "#62c281", "#c79be0", "#d9b84a", "#58c4cf")
+
+
+def draw(
+    name: str,
+    painter: Callable[[Axes], None],
+    caption: str,
+    alternative: str,
+    *,
+    size: tuple[float, float] = (5.6, 3.6),
+    data: Mapping[str, Any] | None = None,
+) -> Figure:
+    """Let `painter` draw on one pair of axes and return the picture as a block.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case letters, digits, hyphens; unique in the report.
+    painter : callable
+        Gets the axes. Take colours from `COLOURS`, markers from `MARKERS`.
+    caption, alternative : str
+        What to see; the picture in words.
+    size : tuple of float
+        Inches.
+    data : mapping, optional
+        The numbers behind the picture.
+
+    Notes
+    -----
+    Cost: about 50 ms per picture, and half a second for the first. No global state of matplotlib is touched.
+    """
+    from cycler import cycler
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure as Canvas
+
+    settings: dict[Any, Any] = {
+        "svg.hashsalt": name,
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+        "font.size": 10.5,
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "axes.edgecolor": FAINT,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "grid.color": FAINT,
+        "grid.alpha": 0.35,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "lines.markersize": 5,
+        "legend.frameon": False,
+        "axes.prop_cycle": cycler(color=list(COLOURS), marker=list(MARKERS)),
+    }
+    with rc_context(settings):
+        canvas = Canvas(figsize=size, layout="constrained")
+        FigureCanvasSVG(canvas)
+        painter(canvas.add_subplot())
+        stream = io.StringIO()
+        canvas.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return Figure(name, _tidy(stream.getvalue(), name), caption, alternative, data or {})
+
+
+def style_axes(axes: Axes, x: str, y: str, *, whole_x: bool = False, legend: bool = True) -> None:
+    """Labels, whole numbers on the horizontal axis where asked, and a legend where there are series."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    if whole_x:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if legend and axes.get_legend_handles_labels()[0]:
+        axes.legend()
+
+
+def themed(svg: str) -> str:
+    """The picture with its stand-in colours replaced by the page's variables."""
+    for index, colour in enumerate(COLOURS, start=1):
+        svg = svg.replace(colour, f"var(--series-{index})")
+    return svg.replace(INK, "var(--ink)").replace(FAINT, "var(--faint)")
+
+
+def theme_variables(dark: bool) -> str:
+    """CSS of the series colours."""
+    return "".join(f"--series-{index}:{colour};" for index, colour in enumerate(_DARK if dark else COLOURS, start=1))
+
+
+def _tidy(svg: str, name: str) -> str:
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    # Several pictures share a page: their inner names must not meet.
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{name}-", svg)
+    return svg.strip() + "\n"

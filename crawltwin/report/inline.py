@@ -1,0 +1,86 @@
+"""The three marks inside a sentence, taken apart once for all outputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from markupsafe import Markup
+
+_MARKS = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\((https?://[^\s)]+|[\w-]+\.html)\)")
+_MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
+
+
+class Piece(NamedTuple):
+    """A stretch of a sentence."""
+
+    kind: Literal["plain", "code", "strong", "link"]
+    text: str
+    url: str = ""
+
+
+def pieces(sentence: str) -> Iterator[Piece]:
+    """Take a sentence apart.
+
+    Examples
+    --------
+    >>> [piece.kind for piece in pieces("run `crawltwin` **now**")]
+    ['plain', 'code', 'plain', 'strong']
+    """
+    end = 0
+    for found in _MARKS.finditer(sentence):
+        if found.start() > end:
+            yield Piece("plain", sentence[end : found.start()])
+        code, strong, label, url = found.groups()
+        if code is not None:
+            yield Piece("code", code)
+        elif strong is not None:
+            yield Piece("strong", strong)
+        else:
+            yield Piece("link", label, url)
+        end = found.end()
+    if end < len(sentence):
+        yield Piece("plain", sentence[end:])
+
+
+def to_html(sentence: str) -> Markup:
+    """Escaped HTML."""
+    wrap = {
+        "plain": Markup("{}"),
+        "code": Markup("<code>{}</code>"),
+        "strong": Markup("<strong>{}</strong>"),
+    }
+    return Markup("").join(
+        Markup('<a href="{}" rel="noreferrer">{}</a>').format(piece.url, piece.text)
+        if piece.kind == "link"
+        else wrap[piece.kind].format(piece.text)
+        for piece in pieces(sentence)
+    )
+
+
+def to_markdown(sentence: str) -> str:
+    """Markdown with the special letters of plain text escaped."""
+    wrap = {"code": "`{}`", "strong": "**{}**"}
+    return "".join(
+        f"[{_quote(piece.text)}]({piece.url})"
+        if piece.kind == "link"
+        else _quote(piece.text)
+        if piece.kind == "plain"
+        else wrap[piece.kind].format(piece.text)
+        for piece in pieces(sentence)
+    )
+
+
+def paragraphs(text: str) -> list[str]:
+    """Split at empty lines; line ends inside a paragraph become spaces."""
+    return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()) if part.strip()]
+
+
+def plain(sentence: str) -> str:
+    """The words alone."""
+    return "".join(piece.text for piece in pieces(sentence))
+
+
+def _quote(text: str) -> str:
+    return _MARKDOWN_SPECIAL.sub(r"\\\1", text)

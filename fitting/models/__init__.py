@@ -1,0 +1,1 @@
+"""Models of gaps and durations, and the EM that fits them."""

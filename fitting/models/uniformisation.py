@@ -1,0 +1,237 @@
+r"""Compiled E steps by uniformisation: any MAP of small order over a trace, any phase type over samples.
+
+With :math:`q \ge \max |D_0(i,i)|`, :math:`\Pi = I + D_0/q` is a substochastic matrix and
+:math:`e^{D_0 x} = \sum_k \mathrm{Poisson}(k; qx)\,\Pi^k`: sums of non-negative terms only, so Erlang-like and
+defective :math:`D_0` are as safe as any other. The expected time in and jumps between phases within a gap are
+
+.. math:: \int_0^x (a e^{D_0 s})_i (e^{D_0(x-s)} v)_j ds = \frac1q \sum_l (a\Pi^l)_i \sum_{k \ge l}
+          \mathrm{Poisson}(k+1; qx) (\Pi^{k-l} v)_j ,
+
+whose inner sum is a backward recursion: cost :math:`O(qx\,n^2)` per gap and pass (Okamura, Dohi and Trivedi, Markovian
+arrival process parameter estimation with group data, IEEE/ACM Trans. Networking 17, 2009).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from crawltwin.work.compiling import njit
+from fitting.models.kernels import Float, MarkedGaps
+
+_TAIL = 1e-13
+
+
+class Phases(NamedTuple):
+    """The process: law of the first phase, matrices, batch law of each phase."""
+
+    start: Float
+    D0: Float
+    D1: Float
+    q: Float
+
+
+@njit(cache=True, nogil=True)
+def _poisson(mean: float, weights: Float) -> int:
+    """Poisson probabilities into `weights`; returns how many hold all but 1e-13. Starts at the mode: no underflow."""
+    mode = int(mean)
+    size = min(weights.size, int(mean + 8.0 * np.sqrt(mean) + 30.0))
+    log_top = mode * np.log(mean) - mean
+    for k in range(2, mode + 1):
+        log_top -= np.log(k)
+    top = np.exp(log_top)
+    weights[mode] = top
+    for k in range(mode + 1, size):
+        weights[k] = weights[k - 1] * mean / k
+    for k in range(mode - 1, -1, -1):
+        weights[k] = weights[k + 1] * (k + 1) / mean
+    total = 0.0
+    for k in range(size):
+        total += weights[k]
+        if k > mode and total > 1.0 - _TAIL:
+            return k + 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _uniformised(D0: Float, longest: float) -> tuple[float, Float, Float, Float]:
+    """Largest rate, jump matrix, and room for the weights and the powers of a gap of at most `longest`."""
+    order = D0.shape[0]
+    q = 0.0
+    for i in range(order):
+        q = max(q, -D0[i, i])
+    jump = D0 / q
+    for i in range(order):
+        jump[i, i] += 1.0
+    room = int(q * longest + 8.0 * np.sqrt(q * longest) + 32.0)
+    return q, jump, np.empty(room), np.empty((room, order))
+
+
+@njit(cache=True, nogil=True)
+def _powers(vector: Float, jump: Float, count: int, left: Float) -> None:
+    """Rows 0 to count - 1 of `left`: the vector times the powers of the jump matrix."""
+    order = vector.size
+    left[0] = vector
+    for k in range(1, count):
+        for j in range(order):
+            value = 0.0
+            for i in range(order):
+                value += left[k - 1, i] * jump[i, j]
+            left[k, j] = value
+
+
+@njit(cache=True, nogil=True)
+def _mixed(weights: Float, left: Float, count: int, inside: Float) -> None:
+    """The vector at the end of the gap: the rows of `left` mixed by the Poisson weights."""
+    inside[:] = 0.0
+    for k in range(count):
+        for i in range(inside.size):
+            inside[i] += weights[k] * left[k, i]
+
+
+@njit(cache=True, nogil=True)
+def _back(
+    jump: Float, weights: Float, left: Float, count: int, ahead: Float, flow: Float, begin: Float, room: Float
+) -> None:
+    """The backward recursion of one gap: adds to `flow`; `begin` becomes the exponential times `ahead`."""
+    order = ahead.size
+    back, following = room[0], room[1]
+    back[:] = 0.0
+    # back at l is sum over k >= l of weight(k+1) jump^(k-l) ahead; at the end one more step gives e^{D0 x} ahead.
+    for k in range(count - 2, -1, -1):
+        for i in range(order):
+            value = 0.0
+            for j in range(order):
+                value += jump[i, j] * back[j]
+            following[i] = value + weights[k + 1] * ahead[i]
+        back[:] = following
+        for i in range(order):
+            for j in range(order):
+                flow[i, j] += left[k, i] * back[j]
+    for i in range(order):
+        value = weights[0] * ahead[i]
+        for j in range(order):
+            value += jump[i, j] * back[j]
+        begin[i] = value
+
+
+@njit(cache=True, nogil=True)
+def forward(trace: MarkedGaps, law: Phases, before: Float, inside: Float, scale: Float) -> Float:
+    """Log-likelihood of each gap given all before it.
+
+    Each of the other arrays is filled if it has as many rows as the trace has gaps: the phase's law before each gap,
+    the vector at its end with the batch's probability, and the likelihood of the gap.
+    """
+    # The compiler does not lift the fields of a tuple out of a loop: they are named before it.
+    gaps, _, batch, first = trace
+    start, D0, D1, sizes = law
+    n, order = gaps.size, start.size
+    q, jump, weights, left = _uniformised(D0, gaps.max())
+    result = np.empty(n)
+    state, at_end = np.empty(order), np.empty(order)
+    stretch = 0
+    keep_before, keep_inside = before.shape[0] == n, inside.shape[0] == n
+    for t in range(n):
+        if stretch < first.size and t == first[stretch]:
+            stretch += 1
+            state[:] = start
+        if keep_before:
+            before[t] = state
+        count = _poisson(q * gaps[t], weights)
+        _powers(state, jump, count, left)
+        _mixed(weights, left, count, at_end)
+        total = 0.0
+        for i in range(order):
+            at_end[i] *= sizes[i, batch[t]]
+        for j in range(order):
+            value = 0.0
+            for i in range(order):
+                value += at_end[i] * D1[i, j]
+            state[j] = value
+            total += value
+        for j in range(order):
+            state[j] /= total
+        if keep_inside:
+            inside[t], scale[t] = at_end, total
+        result[t] = np.log(total)
+    return result
+
+
+@njit(cache=True, nogil=True)
+def expectations(trace: MarkedGaps, law: Phases) -> tuple[float, tuple[Float, Float, Float, Float, Float]]:
+    """One E step over a trace.
+
+    Returns
+    -------
+    tuple
+        Log-likelihood; then expected time in each phase; hidden jumps; arrivals by phases before and after; numbers
+        of batches by phase and size; law of the first phase of a stretch, summed over stretches.
+    """
+    gaps, _, batch, first = trace
+    start, D0, D1, laws = law
+    n, order = gaps.size, start.size
+    before, inside, scale = np.empty((n, order)), np.empty((n, order)), np.empty(n)
+    likelihood = 0.0
+    for score in forward(trace, law, before, inside, scale):
+        likelihood += score
+    q, jump, weights, left = _uniformised(D0, gaps.max())
+    flow, arrivals, begin = np.zeros((order, order)), np.zeros((order, order)), np.zeros(order)
+    sizes = np.zeros(laws.shape)
+    beta, ahead, room = np.ones(order), np.empty(order), np.empty((2, order))
+    stretch = first.size - 1
+    for t in range(n - 1, -1, -1):
+        for i in range(order):
+            value = 0.0
+            for j in range(order):
+                part = D1[i, j] * beta[j]
+                arrivals[i, j] += inside[t, i] * part / scale[t]
+                value += part
+            sizes[i, batch[t]] += inside[t, i] * value / scale[t]
+            ahead[i] = laws[i, batch[t]] * value / scale[t]
+        count = _poisson(q * gaps[t], weights)
+        _powers(before[t], jump, count, left)
+        _back(jump, weights, left, count, ahead, flow, beta, room)
+        if stretch >= 0 and t == first[stretch]:
+            stretch -= 1
+            for i in range(order):
+                begin[i] += before[t, i] * beta[i]
+            beta[:] = 1.0
+    return likelihood, (np.diag(flow) / q, flow * D0 / q, arrivals, sizes, begin)
+
+
+@njit(cache=True, nogil=True)
+def sample_expectations(
+    values: Float, weight: Float, censored: npt.NDArray[np.bool_], beta: Float, S: Float, exits: Float
+) -> tuple[float, tuple[Float, Float, Float, Float]]:
+    """One E step over samples of a phase type: log-likelihood; expected starts, time, jumps and exits by phase.
+
+    Of a censored value only the part up to it is counted: what happens later is filled in by the M step's rates,
+    which are the same for both (the expected rest of a censored life has the rates of the current model, so leaving
+    it out of numerator and denominator alike keeps the fixed point).
+    """
+    order = beta.size
+    q, jump, weights, left = _uniformised(S, values.max())
+    starts, ends, flow = np.zeros(order), np.zeros(order), np.zeros((order, order))
+    ahead, inside, begin, room = np.empty(order), np.empty(order), np.empty(order), np.empty((2, order))
+    likelihood = 0.0
+    for t in range(values.size):
+        count = _poisson(q * values[t], weights)
+        _powers(beta, jump, count, left)
+        _mixed(weights, left, count, inside)
+        density = 0.0
+        for i in range(order):
+            density += inside[i] * (1.0 if censored[t] else exits[i])
+        if density <= 0.0:
+            density = 1e-300
+        likelihood += weight[t] * np.log(density)
+        factor = weight[t] / density
+        for i in range(order):
+            ahead[i] = (1.0 if censored[t] else exits[i]) * factor
+            if not censored[t]:
+                ends[i] += inside[i] * ahead[i]
+        _back(jump, weights, left, count, ahead, flow, begin, room)
+        for i in range(order):
+            starts[i] += beta[i] * begin[i]
+    return likelihood, (starts, np.diag(flow) / q, flow * S / q, ends)

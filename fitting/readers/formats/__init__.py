@@ -1,0 +1,1 @@
+"""All formats: lines of text, and structured ones."""

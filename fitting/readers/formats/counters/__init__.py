@@ -1,0 +1,1 @@
+"""Formats that tell counts of pages per interval: one file per format."""

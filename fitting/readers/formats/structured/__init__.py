@@ -1,0 +1,1 @@
+"""Formats with named fields or records: one file per format."""

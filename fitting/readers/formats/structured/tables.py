@@ -1,0 +1,131 @@
+"""CSV and Parquet: named columns, read a piece at a time."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crawltwin.model.errors import InputError
+from fitting.readers.columns import Columns
+from fitting.readers.input.line_blocks import blocks
+from fitting.readers.input.streams import Source
+from fitting.readers.named import Chosen, choose, to_columns
+from fitting.readers.settings import ReadOptions
+from fitting.readers.times import stamps
+
+_SEPARATORS = (b",", b"\t", b";", b"|")
+
+
+def _separator(lines: Sequence[bytes]) -> bytes | None:
+    """The separator that cuts most lines into as many fields (more than one) as the header, quotes aside."""
+    for candidate in _SEPARATORS:
+        counts = [re.sub(rb'"[^"\n]*"', b"", line).count(candidate) for line in lines[:50]]
+        if counts and counts[0] > 0 and counts.count(counts[0]) >= 0.6 * len(counts):
+            return candidate
+    return None
+
+
+class Csv:
+    """Text with separators and a header of names."""
+
+    name = "csv"
+    about = "CSV with a header (comma, tab, semicolon or bar)"
+    filters = ("only_type", "only_url", "where")
+
+    def score(self, head: bytes, lines: Sequence[bytes]) -> float:
+        """A header whose names are words, one of them a known name or any, and rows with as many fields."""
+        del head
+        separator = _separator(lines)
+        if separator is None or len(lines) < 1 or lines[0].lstrip()[:1] in (b"{", b"["):
+            return 0.0
+        header = [field.strip(b' "\xef\xbb\xbf') for field in lines[0].split(separator)]
+        words = sum(re.fullmatch(rb"[@A-Za-z_][\w .\-/()@]{0,60}", field) is not None for field in header)
+        return 0.93 if words == len(header) else 0.0
+
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Columns]:
+        """The stream's deliveries, a block at a time."""
+        first = source.peek(1 << 18).split(b"\n")
+        sample = [line for line in first[:-1] or first if line.strip()]
+        separator = _separator(sample) or b","
+        header = ""
+        chosen: Chosen | None = None
+        for block in blocks(source):
+            text = block.text
+            if chosen is None:
+                header, _, rest = text.decode("utf-8-sig", errors="replace").partition("\n")
+                names = pd.read_csv(io.StringIO(header + "\n"), sep=separator.decode(), dtype=str, nrows=0).columns
+                chosen = choose(names, options, source.name)
+                text = rest.encode()
+            columns = _parse_csv(text, header, separator, chosen, options)
+            columns.broken += block.too_long
+            yield columns
+
+
+def _parse_csv(text: bytes, header: str, separator: bytes, chosen: Chosen, options: ReadOptions) -> Columns:
+    stream = io.StringIO(
+        header + "\n" + text.decode("utf-8", errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    )
+    plain: dict[str, Any] = {"sep": separator.decode(), "dtype": str, "na_filter": False, "index_col": False}
+    try:
+        table = pd.read_csv(stream, usecols=chosen.used, on_bad_lines="skip", quoting=0, **plain)
+    except (pd.errors.ParserError, ValueError):
+        stream.seek(0)
+        table = pd.read_csv(stream, usecols=chosen.used, on_bad_lines="skip", quoting=3, **plain)
+    columns = to_columns(chosen, len(table), {name: table[name].tolist() for name in chosen.used}, options)
+    lines = text.count(b"\n") - text.count(b"\n\n")
+    if lines > len(table):
+        columns.broken += lines - len(table)
+    return columns
+
+
+class Parquet:
+    """A Parquet file."""
+
+    name = "parquet"
+    about = "Parquet"
+    filters = ("only_type", "only_url", "where")
+
+    def score(self, head: bytes, lines: Sequence[bytes]) -> float:
+        """The format's first four bytes."""
+        del lines
+        return 1.0 if head[:4] == b"PAR1" else 0.0
+
+    def read(self, source: Source, options: ReadOptions) -> Iterator[Columns]:
+        """The file's deliveries, a record batch at a time."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with ExitStack() as stack:
+            try:
+                table = pq.ParquetFile(source.seekable_file(stack))
+                chosen = choose(table.schema_arrow.names, options, source.name)
+                for piece in table.iter_batches(batch_size=100_000, columns=chosen.used):
+                    times = _arrow_times(piece.column(chosen.time))
+                    rest = {
+                        name: piece.column(name).to_pylist()
+                        for name in chosen.used
+                        if times is None or name != chosen.time
+                    }
+                    yield to_columns(chosen, piece.num_rows, rest, options, times)
+            except (pa.ArrowException, OSError) as error:
+                raise InputError.at(
+                    source.name, f"a Parquet file must be whole and readable; got {str(error)[:200]}"
+                ) from error
+
+
+def _arrow_times(column: object) -> stamps.Int | None:
+    """Nanoseconds of a column of Arrow's own time type; None for texts and numbers."""
+    import pyarrow as pa
+
+    assert isinstance(column, pa.Array)
+    if not pa.types.is_timestamp(column.type):
+        return None
+    frame = column.cast(pa.timestamp("ns"), safe=False)
+    valid = np.asarray(frame.is_valid())
+    return np.where(valid, np.asarray(frame.cast(pa.int64()).fill_null(0)), stamps.INVALID)

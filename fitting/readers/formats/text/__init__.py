@@ -1,0 +1,1 @@
+"""Log formats of lines that people read: one file per format."""

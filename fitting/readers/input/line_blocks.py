@@ -1,0 +1,57 @@
+"""A stream cut into blocks of whole lines, in bounded memory.
+
+A line longer than `MAX_LINE` is skipped and counted: no log has one, but a binary file or a bomb does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fitting.readers.input.streams import Source
+
+BLOCK = 2**20
+"""Bytes read at a time."""
+MAX_LINE = 4 * 2**20
+"""Longest line that is looked at; records of JSON lines may hold a whole page."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines, each ended by one newline, and how many lines were too long to be looked at."""
+
+    text: bytes
+    too_long: int
+
+
+def blocks(source: Source, size: int = BLOCK, max_line: int = MAX_LINE) -> Iterator[Block]:
+    """The lines of `source` in blocks of about `size` bytes; Windows line ends become plain ones."""
+    carry: list[bytes] = []
+    carried = 0
+    skipping = False
+    too_long = 0
+    while data := source.read(size):
+        cut = data.rfind(b"\n") + 1
+        if skipping:
+            start = data.find(b"\n") + 1
+            if not start:
+                continue
+            data, cut, skipping = data[start:], cut - start, False
+        if not cut:
+            carry.append(data)
+            carried += len(data)
+            if carried > max_line:
+                carry, carried, skipping = [], 0, True
+                too_long += 1
+            continue
+        text = b"".join((*carry, data[:cut]))
+        carry, carried = [data[cut:]], len(data) - cut
+        yield Block(_plain(text), too_long)
+        too_long = 0
+    rest = b"".join(carry)
+    if rest or too_long:
+        yield Block(_plain(rest + b"\n") if rest else b"", too_long)
+
+
+def _plain(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n") if b"\r" in text else text

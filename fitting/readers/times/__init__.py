@@ -1,0 +1,1 @@
+"""Written times to nanoseconds, and zones."""

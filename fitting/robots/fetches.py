@@ -1,0 +1,180 @@
+r"""Fetches of a log: begin, end and robot of each, and how many of them were under way at each time.
+
+A log of deliveries lists a fetch when it ends. In equilibrium the fetches that end in a window are a fair sample of the
+law of the fetch time, whatever the window. What is under way at the end of a stretch is not in the log. Where the log
+names the robots, and they begin a new fetch as soon as one has ended, it is known all the same: a robot whose last
+fetch ended at e has fetched since then, so its fetch is longer than E - e, E the end of the stretch. Such fetches are
+right-censored ones. Fetches that failed are no deliveries: numbers under way are those of delivered pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fitting.choose.plain_values import plain
+from fitting.readers import RawLog
+from fitting.trace.cleaning import Cleaning
+from fitting.trace.samples import Samples
+from fitting.trace.segments import Float, Int
+
+MIN_FETCHES = 100
+"""Fetches of known duration below which nothing is said of the robots."""
+KNOWN = 0.9
+"""Share of the deliveries whose duration must be known."""
+IDLE = 0.05
+"""Idle time of a robot between two fetches, as a share of the mean fetch, up to which its fetches follow at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fetches:
+    """Delivered fetches in the order of their ends, in seconds since the first delivery.
+
+    Attributes
+    ----------
+    begin, end : array
+        Of each fetch; a fetch takes a positive time.
+    worker : array of int or None
+        Number of the robot that fetched, -1 where unknown; None where the log names none.
+    stretch : array of int
+        Number of the stretch in which the fetch ended.
+    borders : array, shape (stretches, 2)
+        First and last delivery of each stretch.
+    clock : float
+        The step of the log's clock in seconds.
+    """
+
+    begin: Float
+    end: Float
+    worker: Int | None
+    stretch: Int
+    borders: Float
+    clock: float = 0.0
+
+    @classmethod
+    def of(cls, log: RawLog, cleaning: Cleaning) -> Fetches | None:
+        """Those of the used stretches; None where the log does not tell how long fetches took."""
+        took = seconds_taken(log)
+        if took is None:
+            return None
+        stretch = np.full(len(log), -1, dtype=np.int64)
+        borders: list[tuple[float, float]] = []
+        for one in cleaning.stretches:
+            if one.used:
+                stretch[one.first : one.last] = len(borders)
+                borders.append((one.begin, one.end))
+        used = stretch >= 0
+        known = used & (took > 0)
+        if np.count_nonzero(known) < max(MIN_FETCHES, KNOWN * np.count_nonzero(used)):
+            return None
+        end = log.seconds[known]
+        worker = None
+        if log.worker is not None:
+            worker = np.where(np.isfinite(log.worker), log.worker, -1).astype(np.int64)[known]
+        return cls(end - took[known], end, worker, stretch[known], np.array(borders), log.resolution)
+
+    def __len__(self) -> int:
+        return int(self.end.size)
+
+    @cached_property
+    def durations(self) -> Float:
+        """Seconds that each fetch took."""
+        return np.asarray(self.end - self.begin)
+
+    @property
+    def seconds(self) -> float:
+        """Length of all stretches together."""
+        return float((self.borders[:, 1] - self.borders[:, 0]).sum())
+
+    @property
+    def workers(self) -> int:
+        """Robots that the log names; 0 where it names none."""
+        return 0 if self.worker is None else int(np.unique(self.worker[self.worker >= 0]).size)
+
+    def only(self, kept: npt.NDArray[np.bool_]) -> Fetches:
+        """The marked fetches alone, with the same stretches."""
+        worker = None if self.worker is None else self.worker[kept]
+        return Fetches(self.begin[kept], self.end[kept], worker, self.stretch[kept], self.borders, self.clock)
+
+    @cached_property
+    def idle_share(self) -> float:
+        """Median of a robot's idle time between two fetches, over the mean fetch time; NaN without names."""
+        if self.worker is None or self.workers == 0:
+            return float("nan")
+        order = np.lexsort((self.end, self.worker, self.stretch))
+        same = (np.diff(self.worker[order]) == 0) & (np.diff(self.stretch[order]) == 0) & (self.worker[order][1:] >= 0)
+        idle = (self.begin[order][1:] - self.end[order][:-1])[same]
+        return float(np.median(idle) / self.durations.mean()) if idle.size else float("nan")
+
+    @cached_property
+    def under_way(self) -> Float:
+        """Seconds that each fetch had taken at the end of its stretch, for the robots that fetch without a break."""
+        if self.worker is None or not abs(self.idle_share) <= IDLE:
+            return np.zeros(0)
+        found = []
+        for number, (_, last) in enumerate(self.borders):
+            own = (self.stretch == number) & (self.worker >= 0)
+            for robot in np.unique(self.worker[own]):
+                since = last - float(self.end[own & (self.worker == robot)].max())
+                if since > 0:
+                    found.append(since)
+        return np.array(found)
+
+    def samples(self) -> Samples:
+        """Durations of the fetches, with those under way at the end of a stretch as right-censored ones."""
+        censored = self.under_way
+        values = np.concatenate([self.durations, censored])
+        return Samples.of(values, censored=np.arange(values.size) >= len(self))
+
+
+@dataclass(frozen=True, eq=False)
+class InFlight:
+    """Fetches under way at the same time.
+
+    Attributes
+    ----------
+    mean : float
+        Over the time of the stretches, by Little's law: durations of the fetches that ended in them over their length.
+    most : int
+        At any time.
+    time, number : array
+        Middle of each of equal parts of the log in seconds, and the mean number under way in it; parts without a
+        stretch are left out. At the end of a stretch the fetches that were not delivered are missing.
+    """
+
+    mean: float
+    most: int
+    time: Float
+    number: Float
+
+    @classmethod
+    def of(cls, fetches: Fetches, parts: int = 200) -> InFlight:
+        """From the begins and ends. Cost: two sorts."""
+        # A robot that goes on at once is one robot: two steps of the clock may lie between an end and a begin.
+        ends = np.maximum(fetches.end - 2 * fetches.clock, fetches.begin)
+        moments = np.concatenate([ends, fetches.begin])
+        steps = np.concatenate([-np.ones(len(fetches)), np.ones(len(fetches))])
+        order = np.lexsort((steps, moments))
+        level = np.cumsum(steps[order])
+        # Integral of the step function, read at the borders of the parts.
+        at = moments[order]
+        area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(at))])
+        edges = np.linspace(fetches.borders[0, 0], fetches.borders[-1, 1], parts + 1)
+        number = np.diff(np.interp(edges, at, area)) / np.diff(edges)
+        middle = (edges[1:] + edges[:-1]) / 2
+        inside = ((middle[:, None] >= fetches.borders[:, 0]) & (middle[:, None] <= fetches.borders[:, 1])).any(axis=1)
+        mean = float(fetches.durations.sum()) / fetches.seconds
+        return cls(mean, int(level.max()), middle[inside], number[inside])
+
+    def to_json(self) -> dict[str, Any]:
+        """As a plain dictionary."""
+        return {"mean": self.mean, "most": self.most, "time": plain(self.time), "number": plain(self.number)}
+
+
+def seconds_taken(log: RawLog) -> Float | None:
+    """Seconds that each delivered fetch took, NaN where unknown; None where the log tells nothing of it."""
+    return log.took

@@ -1,0 +1,1 @@
+"""The trace: segments, cleaning, batches, stationarity, statistics, bootstrap."""

@@ -1,0 +1,232 @@
+r"""Pages that came together: batches by a gap limit, with the clock's resolution known.
+
+Below the clock's step nothing can be told apart, so pages of one tick need a judgement. Counts :math:`N_t` of
+successive ticks give the local dispersion :math:`\phi = E(N_t - N_{t+1})^2 / (2 E N_t)`: 1 for single pages at a
+rate that changes slowly, whatever the rate, and :math:`E B^2/E B` for batches of size B. Where ties are many and
+:math:`\phi` is not well above 1, they are the clock's doing: the pages are spread evenly over their tick. Otherwise
+pages of one tick are a batch.
+
+Above it, a limit is found where the density of the logarithm of the gaps has a deep valley between short gaps and
+long ones that are at least `RATIO` times longer; the short ones must come in short runs, or they are a busy regime
+and no batches.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from crawltwin.model.errors import InputError
+from fitting.trace.cleaning import Cleaning, scv
+from fitting.trace.segments import Segments
+
+Float = npt.NDArray[np.float64]
+
+MAX_BATCH = 1000
+"""Pages that a batch may have: the model has one matrix for each size, and no page of the log may be left out of it."""
+RATIO = 30.0
+DEPTH = 0.2
+LONGEST_RUN = 15.0
+TIES = 0.01
+DISPERSION = 1.25
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How pages were gathered.
+
+    Attributes
+    ----------
+    rule : str
+        ``given``, ``ties`` (pages of one clock tick), ``valley`` or ``spread`` (ties are the clock's doing).
+    limit : float
+        Gaps up to this many seconds join pages into one batch.
+    tick_dispersion : float
+        The local dispersion, NaN where it was not needed.
+    segments : Segments
+        Gaps between batches, with batch sizes.
+    sizes : array of int
+        All batch sizes, those that begin a stretch included: every page of the used stretches is in one batch.
+    """
+
+    rule: str
+    limit: float
+    tick_dispersion: float
+    segments: Segments
+    sizes: npt.NDArray[np.int64]
+
+    @property
+    def probabilities(self) -> Float:
+        """Shares of batches of 1, 2, ... pages."""
+        counts = np.bincount(self.sizes)[1:]
+        return np.asarray(counts / counts.sum())
+
+    def check(self, pages: int) -> None:
+        """Every one of the `pages` pages is in a batch, and no batch is too large to be modelled.
+
+        Raises
+        ------
+        InputError
+            For a batch of more than `MAX_BATCH` pages: none of them may get lost.
+        """
+        if self.sizes.sum() != pages:
+            raise AssertionError(
+                f"the batches must hold all {pages} pages of the used stretches; got {self.sizes.sum()}"
+            )
+        if self.sizes.max() > MAX_BATCH:
+            raise InputError.at(
+                "batch_gap",
+                f"a batch must hold at most {MAX_BATCH} pages to be modelled; got one of {self.sizes.max()} "
+                f"(rule: {self.rule}, gaps up to {self.limit:g} s join pages)",
+                "Join fewer pages with a smaller --batch-gap, or give a log with a finer clock.",
+            )
+
+
+def tick_dispersion(seconds: Float, resolution: float) -> float:
+    """Local dispersion of the counts of clock ticks; see this file's head."""
+    ticks = np.rint((seconds - seconds[0]) / resolution).astype(np.int64)
+    if ticks[-1] > 50_000_000:
+        return math.nan
+    counts = np.bincount(ticks).astype(np.float64)
+    if counts.size < 3:
+        return math.nan
+    return float(np.mean(np.diff(counts) ** 2) / (2 * counts.mean()))
+
+
+def valley(gaps: Float) -> float | None:
+    """A batch limit from the valley in the density of log gaps, or None where there is no clear one."""
+    positive = gaps[gaps > 0]
+    if positive.size < 200:
+        return None
+    logs = np.log10(positive)
+    low, high = float(logs.min()), float(logs.max())
+    if high - low < 1:
+        return None
+    cells = int((high - low) * 20) + 1
+    density = np.histogram(logs, bins=cells)[0].astype(np.float64)
+    width = np.arange(-6, 7)
+    kernel = np.exp(-0.5 * (width / 2.5) ** 2)
+    smooth = np.convolve(density, kernel / kernel.sum(), mode="same")
+    edges = np.linspace(low, high, cells + 1)
+    best: tuple[float, float] | None = None
+    for i in range(2, cells - 2):
+        left, right = float(smooth[:i].max()), float(smooth[i + 1 :].max())
+        depth = float(smooth[i]) / max(min(left, right), 1e-12)
+        limit = 10 ** float((edges[i] + edges[i + 1]) / 2)
+        if depth < DEPTH and _separates(positive, limit) and (best is None or depth < best[0]):
+            best = (depth, limit)
+    return None if best is None else best[1]
+
+
+def _separates(gaps: Float, limit: float) -> bool:
+    short = gaps <= limit
+    share = float(short.mean())
+    if not 0.05 <= share <= 0.95:
+        return False
+    if np.median(gaps[~short]) < RATIO * np.median(gaps[short]):
+        return False
+    ends = int(np.count_nonzero(short[:-1] & ~short[1:]))
+    return int(np.count_nonzero(short)) / max(ends, 1) <= LONGEST_RUN
+
+
+def find_batches(
+    seconds: Float,
+    cleaning: Cleaning,
+    resolution: float,
+    *,
+    limit: float | None = None,
+    from_gaps: bool = False,
+    seed: int = 0,
+) -> Batches:
+    """Gather the pages of the used stretches into batches.
+
+    Parameters
+    ----------
+    seconds : array
+        Times of all pages.
+    cleaning : Cleaning
+        Which stretches are used.
+    resolution : float
+        The clock's step in seconds.
+    limit : float, optional
+        Gaps up to it join pages; found from the gaps by default.
+    from_gaps : bool
+        A column of gaps: only gaps of zero join pages unless a limit is given.
+    seed : int
+        Of the spreading within ticks.
+    """
+    if limit is not None and not (math.isfinite(limit) and limit >= 0):
+        raise InputError.at("batch_gap", f"batch gap must be a number of seconds, not negative; got {limit!r}")
+    parts = cleaning.parts(seconds)
+    gaps = np.concatenate([np.diff(part) for part in parts] or [np.zeros(0)])
+    phi = math.nan
+    if limit is not None:
+        return _gathered(parts, limit, "given", phi)
+    ties = float(np.mean(gaps <= 0)) if gaps.size else 0.0
+    if not from_gaps and ties > TIES and gaps.size and gaps.mean() < 50 * resolution:
+        phi = tick_dispersion(np.concatenate(parts), resolution)
+        if phi < DISPERSION:
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+            spread = [_spread(part, resolution, rng) for part in parts]
+            return _gathered(spread, 0.0, "spread", phi)
+    deepest = None if from_gaps else valley(gaps)
+    if deepest is None or deepest <= resolution:
+        return _gathered(parts, 0.0, "ties", phi)
+    return _gathered(parts, deepest, "valley", phi)
+
+
+def _spread(part: Float, resolution: float, rng: np.random.Generator) -> Float:
+    """Times spread evenly over their clock tick, in order."""
+    return np.sort(part + rng.random(part.size) * resolution)
+
+
+def _gathered(parts: list[Float], limit: float, rule: str, phi: float) -> Batches:
+    gaps, sizes, first, every = [], [], [0], []
+    for part in parts:
+        own = np.diff(part)
+        # Half a nanosecond: differences of seconds as floats are not exact.
+        begins = np.concatenate([[True], own > limit + 5e-10])
+        starts = np.flatnonzero(begins)
+        counts = np.diff(np.concatenate([starts, [part.size]]))
+        gaps.append(np.diff(part[starts]))
+        sizes.append(counts[1:])
+        every.append(counts)
+        first.append(first[-1] + counts.size - 1)
+    joined = np.concatenate(gaps) if gaps else np.zeros(0)
+    segments = Segments(
+        joined,
+        np.concatenate(sizes) if sizes else np.zeros(0, np.int64),
+        np.unique(np.array([f for f in first[:-1] if f < joined.size] or [0])),
+    )
+    return Batches(rule, limit, phi, segments, np.concatenate(every) if every else np.zeros(0, np.int64))
+
+
+def sensitivity(seconds: Float, cleaning: Cleaning, chosen: Batches, resolution: float) -> list[dict[str, float]]:
+    """What the trace's numbers would be with other limits: a quarter to four times the chosen one.
+
+    Where the chosen limit is zero, the clock's step and its multiples are shown instead.
+    """
+    base = chosen.limit if chosen.limit > 0 else resolution
+    parts = cleaning.parts(seconds)
+    rows = []
+    for factor in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0):
+        other = _gathered(parts, base * factor, "given", math.nan)
+        gaps = other.segments.gaps
+        if gaps.size < 3:
+            continue
+        centred = gaps - gaps.mean()
+        lag1 = float(centred[:-1] @ centred[1:] / (centred @ centred)) if gaps.var() > 0 else math.nan
+        rows.append(
+            {
+                "limit": base * factor,
+                "batches": float(other.sizes.size),
+                "mean_batch": float(other.sizes.mean()),
+                "mean_gap": float(gaps.mean()),
+                "scv": scv(gaps),
+                "lag1": lag1,
+            }
+        )
+    return rows

@@ -1,0 +1,119 @@
+r"""Intervals for correlated traces: the stationary block bootstrap of Politis and Romano (JASA 89, 1994).
+
+Blocks of geometric length, of mean b, are laid end to end until the trace's length is reached; a block that runs
+into the end of a stretch goes on at a new place. The mean length is that of Politis and White (Econometric Rev. 23,
+2004, with the correction of 2009), :math:`b = (2\hat G^2/\hat D)^{1/3} n^{1/3}` with :math:`\hat G = \sum_k
+w(k/M)|k|\hat R(k)`, :math:`\hat D = 2 (\sum_k w(k/M) \hat R(k))^2`, :math:`\hat R` the autocovariances, w the
+flat-top window and M twice the lag from which on five correlations in a row (more for long traces) are not
+significant. By fast Fourier transforms this is O(n log n).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from crawltwin.model.interval import Interval
+from fitting.trace.segments import Float, Segments
+from fitting.trace.statistics import correlations
+
+TAIL = (1 - 0.95) / 2
+"""Probability on each side of an interval."""
+
+
+def block_length(data: Segments) -> float:
+    """Mean block length for the mean of the gaps, between 1 and a tenth of the trace."""
+    n = len(data)
+    if n < 20 or data.gaps.var() <= 0:
+        return 1.0
+    quiet = max(5, math.ceil(math.sqrt(math.log10(n))))
+    reach = min(n // 4, math.ceil(math.sqrt(n)) + quiet + 200)
+    rho = np.nan_to_num(correlations(data, reach))
+    significant = np.abs(rho) >= 2 * math.sqrt(math.log10(n) / n)
+    loud = np.flatnonzero(significant)
+    first_quiet = 1
+    if loud.size:
+        run = np.concatenate([[0], np.cumsum(significant)])
+        starts = np.flatnonzero(run[quiet:] - run[:-quiet] == 0)
+        first_quiet = int(starts[0]) + 1 if starts.size else int(loud[-1]) + 2
+    window = min(2 * max(first_quiet - 1, 1), reach)
+    lags = np.arange(1, window + 1)
+    weight = np.clip(2 * (1 - lags / window), 0.0, 1.0) if window > 1 else np.ones(1)
+    G = 2 * float(np.sum(weight * lags * rho[:window]))
+    level = 1 + 2 * float(np.sum(weight * rho[:window]))
+    if level <= 0:
+        return 1.0
+    length = (2 * G * G / (2 * level * level)) ** (1 / 3) * n ** (1 / 3)
+    return float(min(max(length, 1.0), n / 10, 3 * math.sqrt(n)))
+
+
+def resample(data: Segments, length: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Indices of one resampled trace, as long as `data`, never running across a cut."""
+    n = len(data)
+    ends = np.zeros(n, dtype=bool)
+    ends[[piece.stop - 1 for piece in data.stretches()]] = True
+    fresh = rng.random(n) < 1 / length
+    fresh[0] = True
+    begins = rng.integers(0, n, size=n)
+    place = np.arange(n)
+    while True:
+        block_start = np.maximum.accumulate(np.where(fresh, place, 0))
+        index = begins[block_start] + place - block_start
+        over = _crosses(index, begins[block_start], ends)
+        if not over.any():
+            return index
+        # A block that would leave its stretch ends there, and a new one begins.
+        fresh |= over & ~np.concatenate([[False], over[:-1] & ~fresh[1:]])
+
+
+def resampled(data: Segments, length: float, rng: np.random.Generator) -> Segments:
+    """One resampled trace, with a cut wherever a block ends."""
+    index = resample(data, length, rng)
+    breaks = np.concatenate([[0], np.flatnonzero(np.diff(index) != 1) + 1])
+    return Segments(data.gaps[index], data.sizes[index], breaks)
+
+
+def _crosses(
+    index: npt.NDArray[np.int64], begin: npt.NDArray[np.int64], ends: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    before = np.concatenate([[0], np.cumsum(ends)])
+    inside = np.minimum(index, ends.size - 1)
+    return (index >= ends.size) | (before[inside] > before[begin])
+
+
+def intervals(
+    data: Segments,
+    statistic: Callable[[Float, npt.NDArray[np.int64]], dict[str, float]],
+    *,
+    repetitions: int = 200,
+    seed: int = 0,
+    length: float | None = None,
+) -> dict[str, Interval]:
+    """Intervals of every number that `statistic(gaps, batch sizes)` returns, by basic percentile.
+
+    Cost: `repetitions` evaluations of the statistic.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+    mean_length = block_length(data) if length is None else length
+    found = statistic(data.gaps, data.sizes)
+    drawn: dict[str, list[float]] = {name: [] for name in found}
+    for _ in range(repetitions):
+        index = resample(data, mean_length, rng)
+        for name, value in statistic(data.gaps[index], data.sizes[index]).items():
+            drawn[name].append(value)
+    return percentile_intervals(found, drawn)
+
+
+def percentile_intervals(
+    found: dict[str, float], drawn: dict[str, list[float]], fewest: int = 1
+) -> dict[str, Interval]:
+    """Each number with the quantiles of its redrawn values; NaN for both ends where fewer than `fewest` are finite."""
+    result = {}
+    for name, value in found.items():
+        values = np.array([one for one in drawn[name] if math.isfinite(one)])
+        low, high = np.quantile(values, (TAIL, 1 - TAIL)) if values.size >= fewest else (math.nan, math.nan)
+        result[name] = Interval(value, float(low), float(high))
+    return result

@@ -1,0 +1,114 @@
+"""Samples of a duration: exact values, values known only to lie in an interval, and weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from crawltwin.model.errors import Faults
+
+Float = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Durations, each known to lie in (low, high]; `low == high` is an exact value, an infinite `high` a censored one.
+
+    Parameters
+    ----------
+    low, high : array
+        Borders of what is known about each duration.
+    weight : array
+        How often each counts; positive.
+    """
+
+    low: Float
+    high: Float
+    weight: Float
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        for name in ("low", "high", "weight"):
+            column = np.array(getattr(self, name), dtype=np.float64)
+            column.setflags(write=False)
+            object.__setattr__(self, name, column)
+        if not self.low.size:
+            faults.add("samples", "samples must hold at least one duration; got none")
+        elif not self.low.size == self.high.size == self.weight.size:
+            faults.add("samples", "low, high and weight must be of one length; got others")
+        else:
+            self._check(faults)
+        faults.raise_if_any()
+
+    def _check(self, faults: Faults) -> None:
+        rules = (
+            ("low", ~(np.isfinite(self.low) & (self.low >= 0)), "finite and not negative"),
+            ("high", ~(self.high >= self.low) | np.isnan(self.high), "at least low"),
+            ("weight", ~(np.isfinite(self.weight) & (self.weight > 0)), "positive and finite"),
+            ("low", (self.low == self.high) & (self.low <= 0), "positive for an exact duration"),
+        )
+        for name, wrong, rule in rules:
+            if wrong.any():
+                row = int(np.flatnonzero(wrong)[0])
+                faults.add(f"{name}[{row}]", f"{name} must be {rule}; got {getattr(self, name)[row]}")
+
+    @classmethod
+    def of(
+        cls, values: npt.ArrayLike, weights: npt.ArrayLike | None = None, censored: npt.ArrayLike | None = None
+    ) -> Samples:
+        """Exact durations, some of them only known to be longer than their value where `censored` is true."""
+        low = np.asarray(values, dtype=np.float64)
+        high = low if censored is None else np.where(np.asarray(censored, dtype=bool), np.inf, low)
+        return cls(low, high, np.ones(low.size) if weights is None else np.asarray(weights))
+
+    @property
+    def exact(self) -> npt.NDArray[np.bool_]:
+        """Which durations are known exactly."""
+        return np.asarray(self.low == self.high)
+
+    @property
+    def right_censored(self) -> npt.NDArray[np.bool_]:
+        """Which durations are only known to be longer than `low`."""
+        return np.isinf(self.high)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.weight.sum())
+
+    def moment(self, k: int) -> float:
+        """The k-th raw moment of the exact durations."""
+        own = self.exact
+        return float(np.average(self.low[own] ** k, weights=self.weight[own]))
+
+    def typical(self) -> float:
+        """A duration of the right size for scaling: censored ones at their lower border, others at half the upper."""
+        value = np.where(self.exact, self.low, np.where(self.right_censored, self.low, self.high / 2))
+        mean = float(np.average(value, weights=self.weight))
+        return mean if mean > 0 else 1.0
+
+    def in_units_of(self, unit: float) -> Samples:
+        """Every duration divided by `unit`."""
+        return Samples(self.low / unit, self.high / unit, self.weight)
+
+    def compressed(self, points: int = 4000) -> Samples:
+        """Exact durations gathered into `points` weighted groups of nearly equal logarithm; the others as they are.
+
+        The sum of each group's durations is kept exactly, so the mean does not move.
+        """
+        own = self.exact
+        if np.count_nonzero(own) <= points:
+            return self
+        logs = np.log(self.low[own])
+        group = np.floor((logs - logs.min()) / max(np.ptp(logs), 1e-12) * (points - 1)).astype(np.int64)
+        weight = np.bincount(group, self.weight[own], minlength=points)
+        total = np.bincount(group, self.weight[own] * self.low[own], minlength=points)
+        used = weight > 0
+        value = total[used] / weight[used]
+        return Samples(
+            np.concatenate([value, self.low[~own]]),
+            np.concatenate([value, self.high[~own]]),
+            np.concatenate([weight[used], self.weight[~own]]),
+        )

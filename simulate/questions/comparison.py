@@ -1,0 +1,206 @@
+"""Policies side by side on common random numbers, with paired intervals.
+
+All policies run the same replications of one seed, so they meet the same phases, coins, indexing and obsolescence
+times as far as their decisions allow, and the noise that they share cancels in the difference. The interval of a
+difference is Student's t on the differences of the replications' pseudo-values; with several policies it is widened
+(Bonferroni) so that all differences from the first policy hold together at the stated confidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from crawltwin.model import SCALAR_MEASURES, Interval, Policy, Scenario
+from crawltwin.model.errors import Faults
+from crawltwin.work import workers as work
+from simulate.engine.statistics import RunStatistics
+from simulate.questions.recorded import RecordedTrace, replay_request
+from simulate.sample.collection import BATCHES_PER_RUN, WARM_BINS
+from simulate.sample.estimates import Sample, standard_errors
+from simulate.sample.intervals import student
+from simulate.sample.replications import Job, Piece, run_piece
+from simulate.sample.settings import SimulationSettings
+from simulate.sample.units import Reading, Units
+from simulate.sample.warm_up import find_warm_up
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One measure of one policy less that of the first policy.
+
+    `saved` is the share of the difference's variance that common random numbers took away, against independent runs.
+    """
+
+    policy: str
+    measure: str
+    difference: Interval
+    saved: float
+
+    @property
+    def verdict(self) -> str:
+        """`smaller`, `larger` or `undecided`."""
+        if self.difference.high < 0:
+            return "smaller"
+        return "larger" if self.difference.low > 0 else "undecided"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Measures of every policy, and differences from the first one."""
+
+    policies: tuple[str, ...]
+    measures: Mapping[str, Mapping[str, Interval]]
+    differences: tuple[Difference, ...]
+    confidence: float
+    units: int
+    seed: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per policy and measure: value, interval, difference from the first policy and its interval."""
+        rows: list[dict[str, Any]] = []
+        of = {(found.policy, found.measure): found for found in self.differences}
+        for policy in self.policies:
+            for name, interval in self.measures[policy].items():
+                row: dict[str, Any] = {"policy": policy, "measure": name, **interval.to_json()}
+                if found := of.get((policy, name)):
+                    gap = found.difference
+                    row |= {"difference": gap.value, "difference_low": gap.low, "difference_high": gap.high}
+                    row |= {"verdict": found.verdict, "saved": found.saved}
+                rows.append(row)
+        return pd.DataFrame(rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "policies": list(self.policies),
+            "measures": {p: {n: i.to_json() for n, i in own.items()} for p, own in self.measures.items()},
+            "differences": [
+                {
+                    "policy": found.policy,
+                    "measure": found.measure,
+                    **found.difference.to_json(),
+                    "verdict": found.verdict,
+                    "saved": found.saved,
+                }
+                for found in self.differences
+            ],
+            "confidence": self.confidence,
+            "units": self.units,
+            "seed": self.seed,
+        }
+
+
+def compare(
+    scenario: Scenario,
+    policies: Mapping[str, Policy],
+    *,
+    trace: RecordedTrace | None = None,
+    processing_rate: float | None = None,
+    recorded_robots: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Compare policies with the first of them.
+
+    Parameters
+    ----------
+    policies : mapping
+        Name to policy, two at least; the first one is what the others are compared with.
+    trace, processing_rate, recorded_robots
+        Compare on recorded batches, see `replay`; the pairs are then batches of time.
+    progress : callable, optional
+        Told (done, planned) after each replication.
+    **options
+        Fields of `SimulationSettings`: pages or time, replications, seed, confidence, workers, cluster.
+
+    Examples
+    --------
+    >>> from crawltwin.model import ThresholdPolicy, examples
+    >>> found = compare(
+    ...     examples.load("thinned"),
+    ...     {"four": ThresholdPolicy([4]), "one": ThresholdPolicy([1])},
+    ...     pages=4000,
+    ... )
+    >>> next(d.verdict for d in found.differences if d.measure == "arrival_rate")
+    'smaller'
+    """
+    faults = Faults()
+    check_policies(policies, faults)
+    settings = SimulationSettings()
+    with faults.under(""):
+        settings = SimulationSettings(**({"workers": 1} | options))
+    if trace is None and settings.replications == 1:
+        faults.add("replications", "replications must be at least 2; got 1")
+    faults.raise_if_any()
+    variants = [scenario.replace(policy=policy) for policy in policies.values()]
+    if trace is None:
+        jobs = [Job.of(variant, settings) for variant in variants]
+    else:
+        known: dict[str, Any] = {
+            "processing_rate": processing_rate,
+            "recorded_robots": recorded_robots,
+            "seed": settings.seed,
+        }
+        jobs = [replay_request(variant, trace, **known).job for variant in variants]
+    count = settings.replications if trace is None else 1
+    pieces = [Piece(job, index) for job in jobs for index in range(count)]
+    runs: list[RunStatistics] = []
+    for run, _ in work.run(run_piece, pieces, workers=settings.workers, cluster=settings.cluster):
+        runs.append(run)
+        if progress is not None:
+            progress(len(runs), len(pieces))
+    readings = [Reading.of(job.scenario, job.plan().levels, traced=trace is not None) for job in jobs]
+    own = [runs[index * count : (index + 1) * count] for index in range(len(jobs))]
+    if trace is not None:
+        units = [Units.batches(mine, 0, BATCHES_PER_RUN) for mine in own]
+    else:
+        cut = max(find_warm_up(mine, reading, WARM_BINS).bins for mine, reading in zip(own, readings))
+        units = [Units.replications(mine, cut) for mine in own]
+    names = tuple(policies)
+    pseudo = {name: Sample(unit, reading).pseudo() for name, unit, reading in zip(names, units, readings)}
+    return Comparison(
+        policies=names,
+        measures={name: _intervals(pseudo[name], settings.confidence) for name in names},
+        differences=tuple(_differences(names, pseudo, settings.confidence)),
+        confidence=settings.confidence,
+        units=units[0].count,
+        seed=settings.seed,
+    )
+
+
+def check_policies(policies: Mapping[str, Policy], faults: Faults) -> None:
+    """Two at least."""
+    if len(policies) < 2:
+        faults.add("policies", f"policies must be two at least; got {len(policies)}")
+
+
+def _intervals(pseudo: dict[str, Any], confidence: float) -> dict[str, Interval]:
+    found = {}
+    for name in SCALAR_MEASURES:
+        values = pseudo.get(name)
+        if values is not None and np.isfinite(values).all():
+            found[name] = student(float(values.mean()), float(standard_errors(values)), values.size, confidence)
+    return found
+
+
+def _differences(names: Sequence[str], pseudo: dict[str, dict[str, Any]], confidence: float) -> list[Difference]:
+    found = []
+    joint = 1 - (1 - confidence) / (len(names) - 1)
+    for name in names[1:]:
+        for measure in SCALAR_MEASURES:
+            pair = [pseudo[policy].get(measure) for policy in (name, names[0])]
+            if any(values is None or not np.isfinite(values).all() for values in pair):
+                continue
+            mine, first = (np.asarray(values) for values in pair)
+            gaps = mine - first
+            apart = float(mine.var(ddof=1) + first.var(ddof=1))
+            saved = 1 - float(gaps.var(ddof=1)) / apart if apart > 0 else 0.0
+            interval = student(float(gaps.mean()), float(standard_errors(gaps)), gaps.size, joint)
+            stated = Interval(interval.value, interval.low, interval.high, confidence)
+            found.append(Difference(name, measure, stated, saved))
+    return found

@@ -1,0 +1,1 @@
+"""From runs to intervals: settings, replications, warm-up, units, precision."""

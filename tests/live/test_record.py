@@ -1,0 +1,111 @@
+"""The record: written line by line, read back whole, and read by `crawltwin fit`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from crawltwin.live.record import Record
+from crawltwin.live.recorder import FORMAT, Recorder
+from crawltwin.model.errors import InputError
+from fitting.readers.reading import read_log
+
+EVENTS = [
+    (100.0, "opened", {"format": FORMAT, "capacity": 2, "indexers": 1, "policy": {"robots": [2], "thresholds": []}}, 0),
+    (
+        100.5,
+        "delivered",
+        {"page": 0, "fate": "waiting", "url": "u/0", "status": 200, "size": 10, "start": 100.1, "duration": 0.4},
+        1,
+    ),
+    (100.5, "indexing", {"page": 0}, 1),
+    (
+        101.0,
+        "delivered",
+        {"page": 1, "fate": "waiting", "url": "u/1", "status": 200, "size": 20, "start": 100.2, "duration": 0.8},
+        2,
+    ),
+    (
+        101.25,
+        "delivered",
+        {"page": 2, "fate": "lost", "url": "u/2", "status": 200, "size": 30, "start": 100.5, "duration": 0.75},
+        2,
+    ),
+    (102.0, "stale", {"page": 1, "sojourn": 1.0}, 1),
+    (102.5, "indexed", {"page": 0, "duration": 2.0, "sojourn": 2.0}, 0),
+    (
+        103.0,
+        "delivered",
+        {"page": 3, "fate": "waiting", "url": "u/3", "status": 200, "size": 40, "start": 102.0, "duration": 1.0},
+        1,
+    ),
+    (103.0, "indexing", {"page": 3}, 1),
+    (103.5, "robots", {}, 1),
+    (104.0, "closed", {"present": 1, "reason": "end"}, 1),
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    recorder = Recorder(tmp_path / "record.jsonl")
+    for time, event, fields, level in EVENTS:
+        recorder.write(time, event, **fields, level=level, robots=2, in_flight=2)
+    recorder.close()
+    return tmp_path / "record.jsonl"
+
+
+def test_everything_is_read_back(path):
+    found = Record.read(path)
+    assert found.seconds == 4.0
+    assert found.delivered.tolist() == [0.5, 1.0, 1.25, 3.0]
+    assert found.lost.tolist() == [False, False, True, False]
+    assert found.fetch.tolist() == [0.4, 0.8, 0.75, 1.0]
+    assert (found.service.tolist(), found.sojourn_served.tolist()) == ([2.0], [2.0])
+    assert (found.stale.tolist(), found.sojourn_stale.tolist()) == ([2.0], [1.0])
+    assert found.waits.tolist() == [0.0, 0.0]
+    assert found.level.tolist() == [level for *_, level in EVENTS]
+    assert found.opened["capacity"] == 2
+
+
+def test_a_line_that_was_cut_off_is_left_out(path):
+    whole = Record.read(path)
+    with path.open("a") as file:
+        file.write('{"time":105.0,"event":"deliv')
+    assert Record.read(path).delivered.tolist() == whole.delivered.tolist()
+
+
+def test_another_file_is_refused(tmp_path):
+    (tmp_path / "other.jsonl").write_text('{"time": 1, "url": "u"}\n')
+    with pytest.raises(InputError, match="the record must begin with a line of the format"):
+        Record.read(tmp_path / "other.jsonl")
+
+
+def test_a_record_without_a_delivery_is_refused(tmp_path):
+    (tmp_path / "record.jsonl").write_text(json.dumps({"time": 1, "event": "opened", "format": FORMAT}) + "\n")
+    with pytest.raises(InputError, match="at least one delivery"):
+        Record.read(tmp_path / "record.jsonl")
+
+
+def test_the_log_reader_takes_the_deliveries(path):
+    log = read_log(path)
+    assert (log.format, len(log), log.broken) == ("crawltwin", 4, 0)
+    assert np.allclose(log.seconds, [0.0, 0.5, 0.75, 2.5])
+    assert log.size.tolist() == [10, 20, 30, 40]
+
+
+def test_a_recorder_goes_on_in_the_same_file(path):
+    recorder = Recorder(path)
+    recorder.write(105.0, "delivered", page=4)
+    recorder.close()
+    assert len(path.read_text().splitlines()) == len(EVENTS) + 1
+    recorder.write(106.0, "delivered", page=5)
+    assert len(path.read_text().splitlines()) == len(EVENTS) + 1
+
+
+def test_a_recorder_goes_on_after_a_line_that_was_cut_off(path):
+    with path.open("a") as file:
+        file.write('{"time":105.0,"event":"deliv')
+    recorder = Recorder(path)
+    recorder.write(106.0, "closed", level=0, robots=0, in_flight=0)
+    recorder.close()
+    assert Record.read(path).end == 106.0

@@ -1,0 +1,189 @@
+"""The watch: a stream gives what the whole file gives, a kill loses nothing, better policies alone are written."""
+
+import itertools
+import json
+import urllib.request
+
+import numpy as np
+import pytest
+
+from crawltwin.cli.main import main
+from crawltwin.live.watch.better_policy import faster, improve
+from crawltwin.live.watch.monitor import RECENT, Monitor, State
+from crawltwin.live.watch.server import Server, metrics
+from crawltwin.live.watch.settings import WatchSettings
+from crawltwin.live.watch.watcher import Watcher
+from crawltwin.model import ThresholdPolicy, examples
+from crawltwin.model.errors import InputError
+from crawltwin.model.policies.policy_file import PolicyFile
+
+SETTINGS = WatchSettings(learn=800)
+
+
+def log_lines(count, seed=1, pace=1.0, start=1_700_000_000.0):
+    times = start + np.cumsum(np.random.default_rng(seed).exponential(1 / pace, count))
+    return [f"{time:.3f}\n" for time in times]
+
+
+def account(watcher):
+    return watcher.monitor.to_json()
+
+
+def watched(path, state, **more):
+    return Watcher([str(path)], SETTINGS, str(state), log_format="plain", **more)
+
+
+def test_a_stream_gives_what_the_whole_file_gives(tmp_path):
+    lines = log_lines(2500)
+    (tmp_path / "whole.log").write_text("".join(lines))
+    whole = watched(tmp_path / "whole.log", tmp_path / "whole.state")
+    whole.look(final=True)
+    grown = tmp_path / "grown.log"
+    chance = np.random.default_rng(2)
+    text = "".join(lines)
+    cuts = [0, *sorted(chance.integers(0, len(text), 60).tolist()), len(text)]
+    for begin, end in itertools.pairwise(cuts):
+        with grown.open("a") as file:
+            file.write(text[begin:end])
+        # Each look is a new process that knows the state file alone, as after a kill.
+        watched(grown, tmp_path / "grown.state").look()
+    last = watched(grown, tmp_path / "grown.state")
+    last.look(final=True)
+    assert account(last) == account(whole)
+    assert last.monitor.deliveries == 2500
+
+
+def test_several_files_are_put_in_order(tmp_path):
+    lines = log_lines(2000)
+    (tmp_path / "one.log").write_text("".join(lines))
+    whole = watched(tmp_path / "one.log", tmp_path / "one.state")
+    whole.look(final=True)
+    for part in (0, 1, 2):
+        (tmp_path / f"part{part}.log").write_text("".join(lines[part::3]))
+    paths = [str(tmp_path / f"part{part}.log") for part in (0, 1, 2)]
+    parts = Watcher(paths, SETTINGS, str(tmp_path / "parts.state"), log_format="plain")
+    parts.look(final=True)
+    assert account(parts) == account(whole)
+    assert parts.monitor.late == 0
+
+
+def test_memory_stays_bounded(tmp_path):
+    (tmp_path / "crawl.log").write_text("".join(log_lines(12_000)))
+    watcher = watched(tmp_path / "crawl.log", tmp_path / "state")
+    watcher.look()
+    assert len(watcher.monitor.recent) == RECENT
+    assert len(watcher.monitor.pending) < 50
+    assert watcher.monitor.learning == []
+    assert (tmp_path / "state").stat().st_size < 200_000
+
+
+def test_a_change_of_pace_raises_an_alarm_once(tmp_path):
+    before = log_lines(3000)
+    after = log_lines(3000, seed=2, pace=2.0, start=float(before[-1]))
+    told = []
+    (tmp_path / "crawl.log").write_text("".join(before))
+    watcher = watched(tmp_path / "crawl.log", tmp_path / "state", tell=told.append)
+    assert watcher.look() == 0
+    with (tmp_path / "crawl.log").open("a") as file:
+        file.write("".join(after))
+    assert watcher.look() == 1
+    alarm = watcher.monitor.alarms[0]
+    assert alarm["direction"] == "faster"
+    assert alarm["pace_after"] == pytest.approx(2.0, rel=0.25)
+    assert any("the crawl has left its model: faster" in words for words in told)
+
+
+def test_a_pause_is_no_change_of_pace(tmp_path):
+    first = log_lines(2000)
+    second = log_lines(2000, seed=3, start=float(first[-1]) + 7200)
+    (tmp_path / "crawl.log").write_text("".join(first + second))
+    watcher = watched(tmp_path / "crawl.log", tmp_path / "state")
+    assert watcher.look() == 0
+    assert watcher.monitor.pauses == 1
+
+
+def test_a_state_file_of_something_else_is_refused(tmp_path):
+    for text in ("{}", "[]", '{"format": "crawltwin watch 1", "positions": {}}', "not json"):
+        (tmp_path / "state").write_text(text)
+        with pytest.raises(InputError, match="the state file must be"):
+            State.read(tmp_path / "state")
+
+
+def test_formats_without_lines_are_refused(tmp_path):
+    with pytest.raises(InputError, match="one line per delivery"):
+        Watcher([str(tmp_path / "x.csv")], SETTINGS, str(tmp_path / "state"), log_format="csv")
+
+
+def test_the_arrivals_go_faster():
+    for name in ("paper", "fetching"):
+        arrivals = examples.load(name).arrivals
+        for robots in arrivals.robot_numbers:
+            assert faster(arrivals, 1.7).page_rate(robots) == pytest.approx(1.7 * arrivals.page_rate(robots))
+
+
+def test_a_better_policy_is_written_whole_and_only_when_it_is_surely_better(tmp_path):
+    scenario = examples.load("paper")
+    bad = ThresholdPolicy([3], [])
+    better = improve(scenario, bad, 1.0, 0.01)
+    assert better is not None and better.gain > better.doubt
+    assert improve(scenario, better.policy, 1.0, 0.01) is None
+    (tmp_path / "crawl.log").write_text("".join(log_lines(2000)))
+    policy = tmp_path / "policy.json"
+    policy.write_text(json.dumps(PolicyFile(bad).to_mapping(scenario.capacity)))
+    settings = WatchSettings(learn=800, every=1.0)
+    watcher = Watcher(
+        [str(tmp_path / "crawl.log")], settings, str(tmp_path / "state"), scenario, str(policy), log_format="plain"
+    )
+    watcher.look()
+    with (tmp_path / "crawl.log").open("a") as file:
+        file.write("".join(log_lines(500, seed=9, start=1_700_002_500.0)))
+    watcher.look()
+    found = PolicyFile.read(policy).policy
+    assert found != bad
+    stamp = policy.stat().st_mtime_ns
+    watcher._refit_at = 0.0
+    watcher.look()
+    assert policy.stat().st_mtime_ns == stamp
+
+
+def test_the_page_and_the_gauges_are_on_the_loopback_address_alone():
+    summary = {"deliveries": 3, "pace": 1.5, "alarms": [{"time": 1.7e9, "direction": "<slower>"}], "level": 2}
+    with Server(lambda: summary) as server:
+        assert server.address.startswith("http://127.0.0.1:")
+        page = urllib.request.urlopen(server.address).read().decode()
+        gauges = urllib.request.urlopen(server.address + "metrics").read().decode()
+    assert "&lt;slower&gt;" in page and "http://" not in page and "src=" not in page
+    assert "crawltwin_backlog 2.0" in gauges and gauges == metrics(summary)
+
+
+def test_gauges_can_be_read_as_a_source_of_the_backlog():
+    from crawltwin.live.backlog import HttpBacklog
+
+    with Server(lambda: {"deliveries": 3, "level": 7, "alarms": []}) as server:
+        assert HttpBacklog(server.address + "metrics", "crawltwin_backlog")() == 7
+
+
+def test_the_command_reads_once(tmp_path, capsys):
+    (tmp_path / "crawl.log").write_text("".join(log_lines(2000)))
+    assert main(["watch", str(tmp_path / "crawl.log"), "--format", "plain", "--once", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["deliveries"] == 2000
+    assert (tmp_path / "crawl.log.watch").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--learn", "5"], "learn must be"),
+        (["--policy", "p.json"], "--policy must come with --scenario"),
+        (["--poll", "0"], "poll must be"),
+    ],
+)
+def test_wrong_options_are_refused(tmp_path, monkeypatch, capsys, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    assert main(["watch", "crawl.log", "--once", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_monitor_that_learns_from_too_little_is_refused():
+    with pytest.raises(InputError, match="learn must be at least 800"):
+        Monitor(learn=10)

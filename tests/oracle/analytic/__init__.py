@@ -1,0 +1,1 @@
+"""The chain against closed forms and chains written state by state."""

@@ -1,0 +1,1 @@
+"""The chain, one piece at a time."""

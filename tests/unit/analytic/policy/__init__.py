@@ -1,0 +1,1 @@
+"""Best policies, their proofs, fronts and constraints."""

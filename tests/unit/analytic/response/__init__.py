@@ -1,0 +1,1 @@
+"""Derivatives, variances, the Poisson equation."""

@@ -1,0 +1,53 @@
+"""`fit` and `plan` have the same options for reading and for fitting a log, and advice can be followed in both."""
+
+import argparse
+import json
+
+import pytest
+
+from crawltwin.cli import fit as fit_command
+from crawltwin.cli import plan as plan_command
+from crawltwin.cli.main import main
+from crawltwin.model.settings import settings_of
+from fitting.choose.settings import FitOptions
+from fitting.readers.settings import ReadOptions
+
+
+def _options(command):
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return {option for action in parser._actions for option in action.option_strings}
+
+
+@pytest.mark.parametrize("kind", [ReadOptions, FitOptions])
+@pytest.mark.parametrize("command", [fit_command, plan_command])
+def test_every_setting_is_an_option_of_both_commands(kind, command):
+    missing = {setting.option for _, setting in settings_of(kind)} - _options(command)
+    # A plan is made from one crawl: the numbers of robots of several logs are fitted by `fit`.
+    assert missing == ({"--robots-of"} if (kind, command) == (FitOptions, plan_command) else set())
+
+
+@pytest.fixture
+def mixture(tmp_path):
+    rows = [
+        {"time": 1_700_000_000 + i, "level": "info", "msg": message}
+        for i in range(9)
+        for message in ("queue", "fetched")
+    ]
+    path = tmp_path / "mixture.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.mark.parametrize("command", ["fit", "plan"])
+def test_the_advice_can_be_followed_in_the_command_that_gives_it(command, mixture, capsys):
+    assert main([command, mixture, "--json"]) == 2
+    refused = capsys.readouterr()
+    assert '--where msg="fetched"' in refused.err
+    assert not refused.out
+    # With the advice followed the log is read; nine pages are too few to be fitted, which is another matter.
+    code = main([command, mixture, "--json", "--where", 'msg="fetched"'])
+    told = capsys.readouterr()
+    assert "each object of a JSON log must be a delivery" not in told.err
+    assert "got 9 in 18 rows" in told.err + told.out
+    assert code in (1, 2)

@@ -1,0 +1,72 @@
+"""A reader in a package of its own, as docs/new-reader.md shows it, is found, detects its files and reads them."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from crawltwin.model.errors import InputError
+from fitting import ReadOptions, read_log
+from fitting.readers import registry
+
+DOCUMENT = Path(__file__).parents[4] / "docs" / "new-reader.md"
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Lay a package out as an installer does, with the entry points that are asked for."""
+
+    def install(module, points):
+        (tmp_path / "acme_reader.py").write_text(module)
+        about = tmp_path / "acme_reader-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-reader\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(f"[crawltwin.readers]\n{points}\n")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        registry.added.cache_clear()
+
+    yield install
+    registry.added.cache_clear()
+    sys.modules.pop("acme_reader", None)
+
+
+def _documented():
+    text = DOCUMENT.read_text()
+    module = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    point = re.search(r'"crawltwin.readers"\]\n(.*?)\n```', text, re.DOTALL)[1].replace('"', "")
+    return module, point
+
+
+def test_the_reader_of_the_guide(installed, written):
+    module, point = _documented()
+    assert len(module.strip().splitlines()) <= 35
+    installed(module, point)
+    rows = [f"{1706266259 + i}.250 w{i % 3} {200 if i else 404} {100 * i} https://a.org/{i}" for i in range(9)]
+    log = read_log(written("\n".join(rows)))
+    assert log.format == "acme"
+    assert log.detected
+    assert (len(log), dict(log.dropped)) == (8, {"HTTP error status": 1})
+    assert log.time[0] == 1706266260_250_000_000
+    assert log.worker.tolist() == [1, 2, 0, 1, 2, 0, 1, 2]
+    assert len(read_log(written("\n".join(rows)), log_format="acme", options=ReadOptions(only_url="[1-3]$"))) == 3
+
+
+def test_our_own_formats_are_still_found(installed, written):
+    installed(*_documented())
+    assert read_log(written("1460000000\n1460000001\n")).format == "plain"
+    with pytest.raises(InputError, match=r"format must be one of .*acme, pattern; got 'acne'"):
+        read_log(written("1460000000\n"), log_format="acne")
+
+
+@pytest.mark.parametrize(
+    ("module", "point", "words"),
+    [
+        ("x = 1\n", "acme = acme_reader:Missing", "a reader must be importable; got acme = acme_reader:Missing"),
+        ("class Acme: name = 'acme'\n", "acme = acme_reader:Acme", "a reader must have name, about, score and read"),
+    ],
+)
+def test_what_is_no_reader_is_told(installed, written, module, point, words):
+    installed(module, point)
+    with pytest.raises(InputError, match=words):
+        read_log(written("1460000000\n1460000001\n"))

@@ -1,0 +1,130 @@
+"""Fetch times, numbers in flight and spells, against made crawls whose truth is known."""
+
+import json
+
+import numpy as np
+import pytest
+
+from crawltwin.cli.main import main
+from crawltwin.model import InputError, Scenario, exponential, hyper_erlang
+from crawltwin.model.arrivals.spells import Spells
+from fitting import FitOptions, fit
+from fitting.robots.fetch_law import fit_fetch_law, structures_for
+from fitting.robots.fetches import Fetches, InFlight
+from fitting.robots.spells import fit_spells
+from tests.unit.fitting.robots.made import crawl, fetches, heritrix
+
+SPELLS = Spells([[-0.02, 0.02], [0.04, -0.04]], [1.0, 0.4])
+QUICK = FitOptions(methods=("poisson", "mmpp2"), repetitions=20, refits=0)
+
+
+def test_numbers_in_flight_are_counted():
+    """By hand: one fetch from 0 to 2, one from 1 to 4, one from 4 to 5; the last two follow one another."""
+    begin, end = np.array([0.0, 1.0, 4.0]), np.array([2.0, 4.0, 5.0])
+    made = Fetches(begin, end, None, np.zeros(3, dtype=np.int64), np.array([[0.0, 5.0]]))
+    found = InFlight.of(made, parts=5)
+    assert found.most == 2
+    assert found.mean == pytest.approx(6 / 5)
+    assert found.number == pytest.approx([1, 2, 1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("law", "stages"),
+    [
+        (exponential(0.8), (1,)),
+        (hyper_erlang([1.0], [3], [3 / 0.8]), (3,)),
+        (hyper_erlang([0.7, 0.3], [1, 1], [4, 0.4]), (1, 1)),
+    ],
+)
+def test_the_fetch_law_is_recovered(law, stages):
+    made = fetches(*crawl(law, 4, 1000.0, seed=3), seconds=1000.0)
+    found = fit_fetch_law(made, 4)
+    assert found.fit.stages == stages
+    assert found.mean.low < law.mean < found.mean.high
+    assert found.law.scv == pytest.approx(law.scv, rel=0.15)
+    assert found.censored == 4
+    assert found.held_out >= found.exponential_held_out - 1e-3
+    assert InFlight.of(made).most == 4
+    assert InFlight.of(made).mean == pytest.approx(4, abs=0.02)
+
+
+def test_fetches_under_way_at_the_end_are_censored():
+    """Sixty robots for five mean fetches: the long fetches are not delivered, but are known to be long."""
+    means = []
+    for seed in range(5):
+        made = fetches(*crawl(exponential(2.0), 60, 10.0, seed), seconds=10.0)
+        found = fit_fetch_law(made, 60, repetitions=10)
+        means.append((made.durations.mean(), found.law.mean))
+        assert 50 < found.censored <= 60
+    plain, known = np.mean(means, axis=0)
+    assert plain < 0.85 * 2
+    assert known == pytest.approx(2, rel=0.06)
+
+
+def test_spells_are_recovered_with_intervals():
+    made = fetches(*crawl(hyper_erlang([1.0], [2], [2 / 0.8]), 4, 2000.0, seed=0, spells=SPELLS), seconds=2000.0)
+    found = fit_spells(made, fit_fetch_law(made, 4, repetitions=10))
+    assert found.spells is not None
+    assert found.bic_gain > 100
+    assert found.held_out_gain > 0.02
+    assert found.pace.value == pytest.approx(0.4, rel=0.1)
+    assert found.fast_length.low < 50 < found.fast_length.high
+    assert found.slow_length.low < 25 < found.slow_length.high
+    assert found.law.mean == pytest.approx(0.8, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_steady_web_has_no_spells(seed):
+    made = fetches(*crawl(hyper_erlang([0.7, 0.3], [1, 1], [4, 0.4]), 3, 600.0, seed), seconds=600.0)
+    assert fit_spells(made, fit_fetch_law(made, 3, repetitions=10)).spells is None
+
+
+def test_many_robots_get_few_phases():
+    assert (10,) in structures_for(3)
+    assert max(map(sum, structures_for(40))) == 2
+    assert structures_for(2000) == [(1,)]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """Four robots, Erlang-2 fetches of mean 0.8 s in the fast spells."""
+    made = crawl(hyper_erlang([1.0], [2], [2 / 0.8]), 4, 1000.0, seed=1, spells=SPELLS)
+    return heritrix(tmp_path_factory.mktemp("logs") / "crawl.log", *made)
+
+
+def test_a_log_with_durations_tells_of_its_robots(log):
+    result = fit(log, options=QUICK)
+    learned = result.robots
+    assert (learned.robots, learned.workers) == (4, 4)
+    assert learned.busy == pytest.approx(1, abs=0.01)
+    assert learned.preferred
+    assert learned.held_out > learned.stream_held_out
+    arrivals = learned.arrivals()
+    assert arrivals.page_rate(4) == pytest.approx(result.numbers["page_rate"].value, rel=0.03)
+    assert learned.arrivals(robots=6).count == 6
+    assert learned.arrivals(robots_in_log=8).page_rate(8) == pytest.approx(arrivals.page_rate(4))
+    with pytest.raises(InputError, match="robots must be at least the fetches under way"):
+        learned.arrivals(robots_in_log=3)
+    answer = json.loads(json.dumps(result.to_json(), allow_nan=False))["robots"]
+    assert answer["in_flight"]["most"] == 4
+    assert answer["spells"]["found"]
+    assert answer["evidence"]["preferred"]
+
+
+def test_the_command_writes_robots_that_fetch(log, tmp_path, capsys):
+    out = tmp_path / "s.toml"
+    words = ["fit", str(log), "--model", "poisson", "--no-replay", "--json", "--out", str(out)]
+    assert main([*words, "--arrivals", "auto", "--max-robots", "5"]) == 0
+    scenario = Scenario.read(out)
+    assert scenario.arrivals.kind == "fetching"
+    assert scenario.arrivals.count == 5
+    assert scenario.policy.robots == (4,)
+    assert json.loads(capsys.readouterr().out)["scenario"] == scenario.to_mapping()
+
+
+def test_a_log_without_durations_refuses_robots(tmp_path, capsys):
+    path = tmp_path / "times"
+    path.write_text("\n".join(f"{t:.6f}" for t in 1.5e9 + np.cumsum(np.random.default_rng(1).exponential(size=200))))
+    assert main(["fit", str(path), "--arrivals", "fetching", "--model", "poisson", "--no-replay"]) == 2
+    assert "robots that fetch need the durations of the fetches" in capsys.readouterr().err
+    assert main(["fit", str(path), "--arrivals", "auto", "--model", "poisson", "--no-replay"]) == 0

@@ -1,0 +1,94 @@
+"""Changes of rate and daily cycles on traces whose truth is known."""
+
+import numpy as np
+import pytest
+
+from fitting.trace.batches import find_batches
+from fitting.trace.cleaning import clean
+from fitting.trace.segments import Segments
+from fitting.trace.stationarity import change_points, daily_cycle, judge
+
+HOUR, DAY = 3600.0, 86400.0
+
+
+def rng(seed=1):
+    return np.random.default_rng(seed)
+
+
+def drawn(rate, span, most, seed):
+    """A Poisson process of this rate, a function of time that never exceeds `most`."""
+    times = np.sort(rng(seed).uniform(0, span, rng(seed + 100).poisson(most * span)))
+    return times[rng(seed + 200).random(times.size) < rate(times) / most]
+
+
+def judged(times):
+    cleaning = clean(times)
+    return judge(find_batches(times, cleaning, 1e-6).segments, cleaning, times, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("after", [1, 3])
+def test_a_tenfold_step_is_told(after, seed):
+    """Two pages per second for three hours, then one in five seconds: once as long, once for an hour alone."""
+    found = judged(drawn(lambda t: np.where(t < 3 * HOUR, 2.0, 0.2), (3 + after) * HOUR, 2.0, seed))
+    assert not found.stationary
+    assert found.ratio == pytest.approx(10, rel=0.15)
+    assert len(found.change_points) == 1
+    assert found.change_points[0] == pytest.approx(2 * 3 * HOUR, rel=0.02)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_large_swing_of_less_than_two_days_is_told(seed):
+    swing = judged(drawn(lambda t: 0.1 * (1 + 0.9 * np.sin(2 * np.pi * t / DAY)), 1.6 * DAY, 0.19, seed))
+    assert not swing.stationary
+    assert "the mean gap changes" in swing.words[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("days", [3, 6])
+def test_stopped_nights_are_no_daily_cycle(days, seed):
+    """A constant rate from 8 to 20 o'clock, nothing at night: the crawler was stopped, its rate did not swing."""
+    day = judged(drawn(lambda t: 0.05 * (abs(t % DAY / HOUR - 14) < 6), days * DAY, 0.05, seed))
+    assert day.stationary, day.words
+    afternoon = judged(
+        drawn(
+            lambda t: 0.05 * (abs(t % DAY / HOUR - 14) < 6) * np.where(t % DAY > 14 * HOUR, 1.0, 0.4),
+            6 * DAY,
+            0.05,
+            seed,
+        )
+    )
+    assert not afternoon.stationary
+    assert any("over the day" in words for words in afternoon.words)
+
+
+def test_regimes_that_come_and_go_are_stationary():
+    """Twenty spells of each of two regimes, five times as fast as one another: a stationary model has them too."""
+    flagged = 0
+    for seed in range(20):
+        lengths = 1 + rng(seed).geometric(1 / 500, 80)
+        means = np.repeat(np.where(np.arange(80) % 2, 5.0, 1.0), lengths)[:20_000]
+        flagged += bool(change_points(Segments.of(rng(seed + 50).exponential(means))))
+    assert flagged <= 2
+
+
+def test_changes_of_rate_are_found_and_correlation_is_not_taken_for_one():
+    gaps = rng().exponential(1.0, 20_000)
+    assert change_points(Segments.of(gaps)) == ()
+    gaps[12_000:] *= 2
+    (found,) = change_points(Segments.of(gaps))
+    assert found == pytest.approx(12_000, abs=400)
+    regime = np.repeat(rng(2).random(400) < 0.5, 50)
+    assert change_points(Segments.of(rng(3).exponential(1.0, 20_000) * np.where(regime, 5.0, 1.0))) == ()
+
+
+def test_a_daily_cycle_is_measured():
+    times = np.sort(rng().uniform(0, 10 * 86400, 20_000))
+    amplitude, p = daily_cycle([times], 0.0)
+    assert p > 0.01
+    assert amplitude < 0.05
+    kept = times[rng(2).random(times.size) < 0.5 * (1 + 0.6 * np.sin(2 * np.pi * times / 86400))]
+    amplitude, p = daily_cycle([kept], 0.0)
+    assert amplitude == pytest.approx(0.6, abs=0.06)
+    assert p < 1e-10
+    assert np.isnan(daily_cycle([times[times < 86400]], 0.0)[0])

@@ -1,0 +1,74 @@
+"""A plan made again: the same numbers are the same, anything else is told with its place."""
+
+import json
+
+import pytest
+
+from crawltwin.cli.main import main
+from crawltwin.model import InputError
+from crawltwin.plan import demo_trace
+from crawltwin.plan.earlier import EarlierPlan
+
+SETTINGS = ["--robots", "2", "--capacity", "6", "--processing-rate", "1500", "--lose-at-most", "50%", "--redraws", "0"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A log, and the report of a plan of it."""
+    folder = tmp_path_factory.mktemp("check")
+    log = folder / "demo.crawl.log"
+    log.write_text(demo_trace.demo_log(1, 3_000))
+    words = [
+        "plan",
+        str(log),
+        *SETTINGS,
+        "--quick",
+        "--budget",
+        "100000",
+        "--report",
+        str(folder / "report"),
+        "--quiet",
+    ]
+    main(words)
+    return log, folder / "report"
+
+
+def test_the_report_says_where_its_numbers_come_from(made):
+    import hashlib
+
+    log, report = made
+    origin = json.loads((report / "report.json").read_text())["provenance"]
+    assert origin["sources"] == {log.name: hashlib.sha256(log.read_bytes()).hexdigest()}
+    assert "robots = 2" in origin["settings"]
+    assert "lose_at_most = 0.5" in origin["settings"]
+    assert origin["sources"][log.name] in (report / "report.html").read_text()
+    assert origin["sources"][log.name] in (report / "report.md").read_text()
+
+
+def test_the_same_log_gives_the_same_plan(made, capsys):
+    log, report = made
+    assert main(["plan", str(log), "--check", str(report), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["differences"] == []
+
+
+def test_a_changed_number_and_another_log_are_told(made, tmp_path):
+    report = made[1]
+    held = json.loads((report / "report.json").read_text())
+    held["data"]["measures"]["loss_probability"] += 1e-6
+    del held["data"]["policy"]["words"]
+    (tmp_path / "report.json").write_text(json.dumps(held))
+    earlier = EarlierPlan.read(tmp_path)
+    answer = json.loads((report / "report.json").read_text())["data"]
+    differences = earlier.differences({"other": "00"}, answer)
+    assert differences[0] == "the log is another one"
+    assert any(line.startswith("measures.loss_probability: was ") for line in differences)
+    assert "policy.words: only in the new one" in differences
+    assert len(differences) == 3
+
+
+def test_what_is_no_report_is_refused(tmp_path):
+    with pytest.raises(InputError, match="--check"):
+        EarlierPlan.read(tmp_path)
+    (tmp_path / "report.json").write_text('{"data": {}}')
+    with pytest.raises(InputError, match="must be the directory of a report of crawltwin plan"):
+        EarlierPlan.read(tmp_path)

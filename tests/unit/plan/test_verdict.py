@@ -1,0 +1,126 @@
+"""The verdict on a plan, today beside it, and where the cost comes from."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from analytic import solve
+from crawltwin.model import CostWeights, examples
+from crawltwin.plan.evidence.resampling import Spread
+from crawltwin.plan.evidence.today import compared, cost_terms, decides_alone, fewer_pages
+from crawltwin.plan.evidence.verdict import PlanVerdict
+from crawltwin.plan.result import Plan
+from crawltwin.plan.settings import PlanSettings
+
+
+def _plan(**changes) -> Plan:
+    """A plan of which only the parts that the verdict looks at are there."""
+    good = SimpleNamespace(verdict="good", words=("as it should be",))
+    parts = {
+        "fit": SimpleNamespace(goodness=good),
+        "settings": PlanSettings(robots=4, lose_at_most=0.01),
+        "limited": SimpleNamespace(kept=True),
+        "check": SimpleNamespace(verdict="equivalent"),
+        "replay": SimpleNamespace(trusted=True, predictions=()),
+        "doubt": SimpleNamespace(),
+        "assumed": (),
+    }
+    found = object.__new__(Plan)
+    for name, value in (parts | changes).items():
+        object.__setattr__(found, name, value)
+    return found
+
+
+def test_nothing_missing_and_nothing_against_it():
+    verdict = _plan().verdict
+    assert (verdict.word, verdict.exit_code) == ("TRUSTED", 0)
+    assert "solved and simulated agree" in verdict.in_words()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"fit": SimpleNamespace(goodness=SimpleNamespace(verdict="poor", words=("tails differ",)))},
+            "the model fits the log poorly (tails differ)",
+        ),
+        ({"check": SimpleNamespace(verdict="different")}, "the simulation gives other numbers"),
+        (
+            {
+                "replay": SimpleNamespace(
+                    trusted=False, predictions=(SimpleNamespace(measure="loss_probability", inside=False),)
+                )
+            },
+            "the replayed log lies outside what the model predicts (loss probability)",
+        ),
+    ],
+)
+def test_what_speaks_against_a_plan(changes, reason):
+    verdict = _plan(**changes, assumed=(SimpleNamespace(moves=True, in_words=lambda: "a number is missing"),)).verdict
+    assert (verdict.word, verdict.exit_code) == ("NOT TRUSTED", 1)
+    assert reason in verdict.in_words()
+    assert "a number is missing" not in verdict.in_words()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"assumed": (SimpleNamespace(moves=True, in_words=lambda: "the indexing time is assumed"),)}, "indexing time"),
+        ({"settings": PlanSettings(lose_at_most=0.01)}, "number of robots was not given"),
+        ({"settings": PlanSettings(robots=4), "limited": None}, "neither limits"),
+        ({"check": SimpleNamespace(verdict="inconclusive")}, "inconclusive"),
+        ({"replay": None}, "not replayed"),
+        ({"doubt": None}, "uncertainty"),
+    ],
+)
+def test_what_makes_a_plan_provisional(changes, reason):
+    verdict = _plan(**changes).verdict
+    assert (verdict.word, verdict.exit_code) == ("PROVISIONAL", 0)
+    assert reason in verdict.in_words()
+
+
+def test_a_number_that_does_not_move_the_policy_is_not_missing():
+    still = SimpleNamespace(moves=False, in_words=lambda: "never said")
+    assert _plan(assumed=(still,)).verdict.word == "TRUSTED"
+
+
+def test_the_terms_of_the_cost_add_up():
+    scenario = examples.load("paper")
+    measures = solve(scenario).measures
+    terms = cost_terms(measures, scenario.cost)
+    assert sum(term.cost for term in terms) == pytest.approx(measures["cost"], rel=1e-12)
+    assert sum(term.share for term in terms) == pytest.approx(1)
+    assert terms[0].cost == max(term.cost for term in terms)
+
+
+def test_a_term_that_decides_alone_is_named():
+    measures = solve(examples.load("paper")).measures
+    assert decides_alone(cost_terms(measures, CostWeights(loss=5, obsolescence=10, robots=20, starvation=300))) == ""
+    words = decides_alone(cost_terms(measures, CostWeights(loss=0.001, starvation=3000)))
+    assert words.startswith("One term decides alone: the idle indexer makes up 100%")
+
+
+def test_today_beside_the_plan():
+    plan = solve(examples.load("paper")).measures
+    today = dict(plan) | {"loss_probability": 0.5, "success_probability": 0.25, "arrival_rate": 8.0}
+    lines = {
+        line.question.words: line for line in compared(today, plan, {"loss_probability": Spread(0.5, 0.4, 0.6)}, {})
+    }
+    assert lines["pages lost"].shown(lines["pages lost"].today) == "50% (40 to 60)"
+    assert not lines["pages lost"].recommended.known
+    assert lines["indexer busy"].recommended.value == pytest.approx(1 - plan["starvation_probability"])
+    assert lines["pages indexed"].today.value == 2.0
+    assert math.isnan(lines["pages indexed"].today.low)
+
+
+def test_a_policy_that_indexes_far_fewer_pages_says_so():
+    plan = solve(examples.load("paper")).measures
+    lines = compared(dict(plan) | {"arrival_rate": 10 * plan["arrival_rate"]}, plan, {}, {})
+    assert "the policy indexes 90% fewer than today" in fewer_pages(lines)
+    assert fewer_pages(compared(plan, plan, {}, {})) == ""
+
+
+def test_the_verdict_as_json():
+    verdict = PlanVerdict.of((), ("a", "b"), ())
+    assert verdict.to_json() == {"word": "PROVISIONAL", "reasons": ["a", "b"], "exit_code": 0}

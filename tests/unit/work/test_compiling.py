@@ -1,0 +1,57 @@
+"""Compiled functions and their cache: a damaged or outdated file is compiled again, never shown to the user."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import REPOSITORY
+
+MODULE = """
+from typing import NamedTuple
+from crawltwin.work.compiling import njit
+class {name}(NamedTuple):
+    value: float
+@njit(cache=True)
+def doubled(held):
+    return 2 * held.value
+print(doubled({name}(21.0)), *doubled.stats.cache_hits.values())
+"""
+
+
+def run(folder: Path, name: str) -> str:
+    """What a program of its own prints that compiles a function of a class called `name`, always on the same line."""
+    program = folder / "program.py"
+    text = MODULE.format(name=name)
+    if not program.exists() or program.read_text(encoding="utf-8") != text:  # a new time of change is a new version
+        program.write_text(text, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NUMBA_CACHE_DIR": str(folder / "compiled")}
+    command = [sys.executable, "-c", "import program"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_class_renamed_since_the_last_version_is_compiled_again(tmp_path):
+    assert run(tmp_path, "Amount") == "42.0"
+    assert run(tmp_path, "Quantity") == "42.0"
+
+
+def test_a_damaged_file_is_compiled_again(tmp_path):
+    run(tmp_path, "Amount")
+    (index,), (code,) = ((tmp_path / "compiled").rglob(f"*.{suffix}") for suffix in ("nbi", "nbc"))
+    whole = code.read_bytes()
+    assert run(tmp_path, "Amount") == "42.0 1"  # one hit: the cache works
+    for path, damaged in ((index, index.read_bytes()[:40]), (code, whole[: len(whole) // 2]), (code, b"\x80" * 300)):
+        path.write_bytes(damaged)
+        assert run(tmp_path, "Amount") == "42.0"
+        assert len(code.read_bytes()) == len(whole)
+    assert run(tmp_path, "Amount") == "42.0 1"
+
+
+def test_a_function_without_a_file_is_compiled_without_a_cache():
+    from crawltwin.work.compiling import njit
+
+    namespace = {}
+    exec("def doubled(value):\n    return 2 * value", namespace)
+    assert njit(cache=True)(namespace["doubled"])(21.0) == 42.0

@@ -1,0 +1,46 @@
+"""The cleaned log as batches to be replayed: pauses cut out, pages gathered as for the fit, content sizes kept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crawltwin.model.checks import FloatArray
+from fitting import FitResult
+from simulate import RecordedTrace
+
+
+def trace_of_fit(fit: FitResult, seed: int = 1) -> tuple[RecordedTrace, tuple[str, ...]]:
+    """Batches of the stretches that were fitted, joined by an average gap, and remarks on what was filled in.
+
+    `seed` draws the content sizes that the log does not tell.
+    """
+    gaps = fit.batches.segments.gaps
+    if fit.batches.rule == "spread":
+        return RecordedTrace(np.cumsum(gaps)), ("pages of one clock tick were spread over it, without content sizes",)
+    stretches = [stretch for stretch in fit.cleaning.stretches if stretch.used]
+    times, sizes, end = [], [], 0.0
+    for stretch in stretches:
+        own = fit.log.seconds[stretch.first : stretch.last]
+        first = np.concatenate([[True], np.diff(own) > fit.batches.limit])
+        times.append(own[first] - own[0] + end)
+        sizes.append(np.diff(np.append(np.flatnonzero(first), own.size)))
+        end = float(times[-1][-1]) + float(gaps.mean())
+    content: FloatArray | None = None
+    notes: tuple[str, ...] = ()
+    if fit.log.size is not None:
+        pages = np.concatenate([np.arange(stretch.first, stretch.last) for stretch in stretches])
+        content, notes = _filled(fit.log.size[pages], seed)
+    return RecordedTrace(np.concatenate(times), np.concatenate(sizes), content=content), notes
+
+
+def _filled(size: FloatArray, seed: int) -> tuple[FloatArray | None, tuple[str, ...]]:
+    """Unknown sizes drawn from the known ones, and said so."""
+    unknown = ~np.isfinite(size)
+    if unknown.all():
+        return None, ("no content sizes are known: indexing times are drawn from the model",)
+    if not unknown.any():
+        return size, ()
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7,)))
+    filled = size.copy()
+    filled[unknown] = rng.choice(size[~unknown], int(unknown.sum()))
+    return filled, (f"{float(unknown.mean()):.1%} of the content sizes are unknown and were drawn from the others",)

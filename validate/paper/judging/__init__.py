@@ -1,0 +1,1 @@
+"""How a printed number is judged: beside ours, and where it differs beside its neighbours."""

@@ -1,0 +1,88 @@
+"""The cost of every threshold policy of one scenario, to look things up in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from analytic import Optimum, PolicyCost, optimize, solve
+from analytic.policy.tables import threshold_vectors
+from crawltwin.model import Scenario, ThresholdPolicy
+
+
+@dataclass(frozen=True)
+class Costed:
+    """A policy and its cost."""
+
+    robots: tuple[int, ...]
+    thresholds: tuple[int, ...]
+    cost: float
+
+    @property
+    def words(self) -> str:
+        """Short form for sentences."""
+        return ThresholdPolicy(self.robots, self.thresholds).phrase
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    """All threshold policies of all sets of robots, each with its cost (2)."""
+
+    optimum: Optimum
+    by_table: Mapping[tuple[int, ...], float]
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Landscape:
+        """Compute it. Cost: milliseconds for exponential obsolescence, about a second for phase types at K = 5."""
+        optimum = optimize(scenario.replace(policy=None), method="enumerate")
+        tables = map(tuple, optimum.tables.tolist())
+        return cls(optimum, dict(zip(tables, optimum.costs.tolist(), strict=True)))
+
+    @property
+    def scenario(self) -> Scenario:
+        """What it is about."""
+        return self.optimum.scenario
+
+    @property
+    def best(self) -> Costed:
+        """The best of all."""
+        return _plain(self.optimum.best)
+
+    @property
+    def fixed(self) -> Mapping[int, float]:
+        """The paper's C_r."""
+        return self.optimum.fixed
+
+    @property
+    def profit(self) -> float:
+        """The paper's R, in percent."""
+        return self.optimum.profit
+
+    def best_of(self, robots: tuple[int, ...]) -> Costed:
+        """The best thresholds of one set of robots."""
+        return next(_plain(item) for item in self.optimum.policies if item.robots == robots)
+
+    def cost(self, robots: tuple[int, ...], thresholds: tuple[int, ...]) -> float:
+        """Cost of one policy."""
+        policy = ThresholdPolicy(robots, thresholds)
+        return self.by_table[tuple(policy.robots_at(level) for level in range(self.scenario.capacity + 1))]
+
+    def every(self) -> Iterator[Costed]:
+        """All policies: best of each set first, then all thresholds of each set."""
+        for item in self.optimum.policies:
+            yield _plain(item)
+        for item in self.optimum.policies:
+            for thresholds in threshold_vectors(len(item.robots), self.scenario.capacity):
+                if thresholds != item.thresholds:
+                    yield Costed(item.robots, thresholds, self.cost(item.robots, thresholds))
+
+    def solved_again(self, robots: tuple[int, ...], thresholds: tuple[int, ...]) -> float:
+        """The cost by another method: sparse elimination of the explicit generator."""
+        policy = ThresholdPolicy(robots, thresholds)
+        cost = solve(self.scenario.replace(policy=policy), method="direct").measures["cost"]
+        assert isinstance(cost, float)
+        return cost
+
+
+def _plain(item: PolicyCost) -> Costed:
+    return Costed(item.robots, item.thresholds, item.cost)

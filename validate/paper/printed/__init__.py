@@ -1,0 +1,1 @@
+"""What the paper prints: numbers with their digits, tables, matrices and the systems built from them."""

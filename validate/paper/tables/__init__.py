@@ -1,0 +1,1 @@
+"""Tables 1 to 5, cell by cell."""

@@ -1,0 +1,1 @@
+"""Numbers, formulas, correlations and claims of the text, and results of other authors."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 import time
 from collections.abc import Callable, Sequence
@@ -171,7 +170,13 @@ def gather(raw: RawLog, options: FitOptions) -> tuple[Cleaning, Batches]:
         run_starts=None if raw.run_starts is None else (raw.run_starts - raw.time[0]) / SECOND,
     )
     batches = find_batches(
-        seconds, cleaning, raw.resolution, limit=options.batch_gap, from_gaps=raw.from_gaps, seed=options.seed
+        seconds,
+        cleaning,
+        raw.resolution,
+        limit=options.batch_gap,
+        from_gaps=raw.from_gaps,
+        reading=options.ticks,
+        seed=options.seed,
     )
     _check_enough_gaps(raw, batches)
     batches.check(cleaning.pages)
@@ -242,16 +247,7 @@ def _warnings(raw: RawLog, batches: Batches, no_sizes: bool) -> list[str]:
         words.append(
             f"{raw.broken} lines could not be read; the first: {raw.broken_shown[0] if raw.broken_shown else ''}"
         )
-    if batches.rule == "spread":
-        words.append(
-            f"the clock of {raw.resolution:g} s is too coarse to tell pages apart; as their counts vary like single "
-            f"pages (local dispersion {batches.tick_dispersion:.2f}), they were spread evenly over their tick"
-        )
-    elif math.isfinite(batches.tick_dispersion):
-        words.append(
-            f"pages of one tick of the {raw.resolution:g} s clock are taken as a batch (local dispersion "
-            f"{batches.tick_dispersion:.2f})"
-        )
+    words += batches.clock_words(raw.resolution)
     if batches.sizes.max() > LARGE_BATCH:
         words.append(f"the largest batch holds {batches.sizes.max()} pages; batches are kept whole")
     if no_sizes:

@@ -270,7 +270,7 @@ class FitResult:
             "batching": {
                 "rule": self.batches.rule,
                 "limit": self.batches.limit,
-                "tick_dispersion": plain(self.batches.tick_dispersion),
+                "ticks": None if self.batches.ticks is None else self.batches.ticks.to_json(),
                 "cut_sizes": 0,
                 "sensitivity": plain(self.sensitivity),
             },

@@ -16,6 +16,8 @@ CRITERIA = ("bic", "aic", "held-out")
 THIRD_MOMENTS = ("trace", "likelihood")
 ARRIVALS = ("stream", "fetching", "auto")
 """A stream of batches, robots that finish their fetch, or robots where the log supports them."""
+TICKS = ("judge", "spread", "batch")
+"""Pages of one clock tick: judged by their counts, spread over the tick, or one batch."""
 BATCH_LAWS = ("test", "independent", "by-phase")
 MAX_MAP_ORDER = 6
 
@@ -42,6 +44,12 @@ class FitOptions:
     )
     batch_gap: float | None = setting(
         None, help="shorter gaps join pages", metavar="SECONDS", default_words="found", group=_CLEANING
+    )
+    ticks: str = setting(
+        "judge",
+        help="pages of one clock tick: judged by their counts, spread over it, or one batch",
+        choices=TICKS,
+        group=_CLEANING,
     )
     methods: tuple[str, ...] = FAMILIES
     model: str | None = setting(
@@ -78,6 +86,7 @@ class FitOptions:
             ("third_moment", self.third_moment, THIRD_MOMENTS),
             ("batch_law", self.batch_law, BATCH_LAWS),
             ("service", self.service, SERVICE_METHODS),
+            ("ticks", self.ticks, TICKS),
             *(("methods", method, FAMILIES) for method in self.methods),
             *((("model", self.model, self.methods),) if self.model is not None else ()),
         )

@@ -1,12 +1,10 @@
-r"""Pages that came together: batches by a gap limit, with the clock's resolution known.
+"""Pages that came together: batches by a gap limit, with the clock's resolution known.
 
-Below the clock's step nothing can be told apart, so pages of one tick need a judgement. Counts :math:`N_t` of
-successive ticks give the local dispersion :math:`\phi = E(N_t - N_{t+1})^2 / (2 E N_t)`: 1 for single pages at a
-rate that changes slowly, whatever the rate, and :math:`E B^2/E B` for batches of size B. Where ties are many and
-:math:`\phi` is not well above 1, they are the clock's doing: the pages are spread evenly over their tick. Otherwise
-pages of one tick are a batch.
+Pages of one clock tick are judged by the counts of the ticks (`fitting.trace.ticks`): where ties are many and most of
+them chance, they are the clock's doing, and the pages are spread over their tick. Otherwise pages of one tick are a
+batch.
 
-Above it, a limit is found where the density of the logarithm of the gaps has a deep valley between short gaps and
+Above the tick, a limit is found where the density of the logarithm of the gaps has a deep valley between short gaps and
 long ones that are at least `RATIO` times longer; the short ones must come in short runs, or they are a busy regime
 and no batches.
 """
@@ -22,6 +20,7 @@ import numpy.typing as npt
 from crawltwin.model.errors import InputError
 from fitting.trace.cleaning import Cleaning, scv
 from fitting.trace.segments import Segments
+from fitting.trace.ticks import Ticks, count_ticks, spread
 
 Float = npt.NDArray[np.float64]
 
@@ -31,7 +30,8 @@ RATIO = 30.0
 DEPTH = 0.2
 LONGEST_RUN = 15.0
 TIES = 0.01
-DISPERSION = 1.25
+SLOW = 50.0
+"""With fewer companions of a page than `TIES`, or a mean gap of `SLOW` ticks, the reading of ties is immaterial."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Batches:
         ``given``, ``ties`` (pages of one clock tick), ``valley`` or ``spread`` (ties are the clock's doing).
     limit : float
         Gaps up to this many seconds join pages into one batch.
-    tick_dispersion : float
-        The local dispersion, NaN where it was not needed.
+    ticks : Ticks or None
+        Counts of the clock's ticks; None where they tell nothing: a limit was given, or the log is a column of gaps.
     segments : Segments
         Gaps between batches, with batch sizes.
     sizes : array of int
@@ -54,7 +54,7 @@ class Batches:
 
     rule: str
     limit: float
-    tick_dispersion: float
+    ticks: Ticks | None
     segments: Segments
     sizes: npt.NDArray[np.int64]
 
@@ -63,6 +63,28 @@ class Batches:
         """Shares of batches of 1, 2, ... pages."""
         counts = np.bincount(self.sizes)[1:]
         return np.asarray(counts / counts.sum())
+
+    def clock_words(self, resolution: float) -> tuple[str, ...]:
+        """Which reading of pages of one tick was taken, and what the other would be; nothing where ties are few."""
+        ticks = self.ticks
+        if ticks is None or self.rule == "valley" or not _many_ties(self.segments.gaps, ticks, resolution):
+            return ()
+        found = (
+            f"{ticks.together:.0%} of the pairs of pages within one tick of the {resolution:g} s clock are more than "
+            "chance between neighbouring ticks"
+        )
+        if self.rule == "spread":
+            mean = ticks.pages / ticks.used
+            words = (
+                f"{found}, so the clock is too coarse to tell pages apart, and they were spread over their tick; read "
+                f"as batches (--ticks batch) they would be {ticks.used:,} batches of {mean:.3g} pages"
+            )
+        else:
+            words = (
+                f"{found}, so pages of one tick are taken as a batch, {self.sizes.mean():.3g} pages on average; spread "
+                f"over their tick (--ticks spread) they would be {ticks.pages:,} single pages"
+            )
+        return (words,)
 
     def check(self, pages: int) -> None:
         """Every one of the `pages` pages is in a batch, and no batch is too large to be modelled.
@@ -83,17 +105,6 @@ class Batches:
                 f"(rule: {self.rule}, gaps up to {self.limit:g} s join pages)",
                 "Join fewer pages with a smaller --batch-gap, or give a log with a finer clock.",
             )
-
-
-def tick_dispersion(seconds: Float, resolution: float) -> float:
-    """Local dispersion of the counts of clock ticks; see this file's head."""
-    ticks = np.rint((seconds - seconds[0]) / resolution).astype(np.int64)
-    if ticks[-1] > 50_000_000:
-        return math.nan
-    counts = np.bincount(ticks).astype(np.float64)
-    if counts.size < 3:
-        return math.nan
-    return float(np.mean(np.diff(counts) ** 2) / (2 * counts.mean()))
 
 
 def valley(gaps: Float) -> float | None:
@@ -139,6 +150,7 @@ def find_batches(
     *,
     limit: float | None = None,
     from_gaps: bool = False,
+    reading: str = "judge",
     seed: int = 0,
 ) -> Batches:
     """Gather the pages of the used stretches into batches.
@@ -155,35 +167,34 @@ def find_batches(
         Gaps up to it join pages; found from the gaps by default.
     from_gaps : bool
         A column of gaps: only gaps of zero join pages unless a limit is given.
+    reading : {"judge", "spread", "batch"}
+        What pages of one clock tick are, where no limit is given.
     seed : int
         Of the spreading within ticks.
     """
     if limit is not None and not (math.isfinite(limit) and limit >= 0):
         raise InputError.at("batch_gap", f"batch gap must be a number of seconds, not negative; got {limit!r}")
     parts = cleaning.parts(seconds)
-    gaps = np.concatenate([np.diff(part) for part in parts] or [np.zeros(0)])
-    phi = math.nan
     if limit is not None:
-        return _gathered(parts, limit, "given", phi)
-    ties = float(np.mean(gaps <= 0)) if gaps.size else 0.0
-    if not from_gaps and ties > TIES and gaps.size and gaps.mean() < 50 * resolution:
-        phi = tick_dispersion(np.concatenate(parts), resolution)
-        if phi < DISPERSION:
-            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
-            spread = [_spread(part, resolution, rng) for part in parts]
-            return _gathered(spread, 0.0, "spread", phi)
-    deepest = None if from_gaps else valley(gaps)
+        return _gathered(parts, limit, "given", None)
+    gaps = np.concatenate([np.diff(part) for part in parts] or [np.zeros(0)])
+    ticks = None if from_gaps else count_ticks(parts, resolution)
+    by_chance = ticks is not None and not ticks.batches and _many_ties(gaps, ticks, resolution)
+    if reading == "spread" or (reading == "judge" and by_chance):
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+        return _gathered([spread(part, resolution, rng) for part in parts], 0.0, "spread", ticks)
+    deepest = None if from_gaps or reading == "batch" else valley(gaps)
     if deepest is None or deepest <= resolution:
-        return _gathered(parts, 0.0, "ties", phi)
-    return _gathered(parts, deepest, "valley", phi)
+        return _gathered(parts, 0.0, "ties", ticks)
+    return _gathered(parts, deepest, "valley", ticks)
 
 
-def _spread(part: Float, resolution: float, rng: np.random.Generator) -> Float:
-    """Times spread evenly over their clock tick, in order."""
-    return np.sort(part + rng.random(part.size) * resolution)
+def _many_ties(gaps: Float, ticks: Ticks, resolution: float) -> bool:
+    """Whether many pages share their tick, at a pace that is not far slower than the clock."""
+    return bool(gaps.size and ticks.companions > TIES and gaps.mean() < SLOW * resolution)
 
 
-def _gathered(parts: list[Float], limit: float, rule: str, phi: float) -> Batches:
+def _gathered(parts: list[Float], limit: float, rule: str, ticks: Ticks | None) -> Batches:
     gaps, sizes, first, every = [], [], [0], []
     for part in parts:
         own = np.diff(part)
@@ -201,7 +212,7 @@ def _gathered(parts: list[Float], limit: float, rule: str, phi: float) -> Batche
         np.concatenate(sizes) if sizes else np.zeros(0, np.int64),
         np.unique(np.array([f for f in first[:-1] if f < joined.size] or [0])),
     )
-    return Batches(rule, limit, phi, segments, np.concatenate(every) if every else np.zeros(0, np.int64))
+    return Batches(rule, limit, ticks, segments, np.concatenate(every) if every else np.zeros(0, np.int64))
 
 
 def sensitivity(seconds: Float, cleaning: Cleaning, chosen: Batches, resolution: float) -> list[dict[str, float]]:
@@ -213,7 +224,7 @@ def sensitivity(seconds: Float, cleaning: Cleaning, chosen: Batches, resolution:
     parts = cleaning.parts(seconds)
     rows = []
     for factor in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0):
-        other = _gathered(parts, base * factor, "given", math.nan)
+        other = _gathered(parts, base * factor, "given", None)
         gaps = other.segments.gaps
         if gaps.size < 3:
             continue

@@ -6,6 +6,7 @@ import numpy as np
 
 from crawltwin.model.checks import FloatArray
 from fitting import FitResult
+from fitting.trace.batches import find_batches
 from simulate import RecordedTrace
 
 
@@ -14,9 +15,14 @@ def trace_of_fit(fit: FitResult, seed: int = 1) -> tuple[RecordedTrace, tuple[st
 
     `seed` draws the content sizes that the log does not tell.
     """
-    gaps = fit.batches.segments.gaps
     if fit.batches.rule == "spread":
-        return RecordedTrace(np.cumsum(gaps)), ("pages of one clock tick were spread over it, without content sizes",)
+        # Other moments within the ticks than those that were fitted: the model must not be confirmed by its own draws.
+        again = find_batches(
+            fit.log.seconds, fit.cleaning, fit.log.resolution, reading="spread", seed=fit.seed + 1 + seed
+        )
+        words = "pages of one clock tick were spread over it anew, without content sizes"
+        return RecordedTrace(np.cumsum(again.segments.gaps)), (words,)
+    gaps = fit.batches.segments.gaps
     stretches = [stretch for stretch in fit.cleaning.stretches if stretch.used]
     times, sizes, end = [], [], 0.0
     for stretch in stretches:

@@ -5,7 +5,7 @@ import pytest
 
 from crawltwin.model.errors import InputError
 from fitting.readers.raw_log import resolution
-from fitting.trace.batches import find_batches, sensitivity, tick_dispersion
+from fitting.trace.batches import find_batches, sensitivity
 from fitting.trace.cleaning import clean
 from fitting.trace.segments import Segments
 from fitting.trace.statistics import correlations, count_dispersion, interval_dispersion
@@ -105,8 +105,9 @@ def poisson_seconds(rate, n=20_000):
 def test_single_pages_under_a_coarse_clock_are_no_batches(rate):
     """Poisson pages and a clock of one second: no batches, and the spread gaps are exponential again."""
     times = poisson_seconds(rate)
-    assert tick_dispersion(times, 1.0) == pytest.approx(1.0, abs=0.1)
     found = find_batches(times, clean(times), 1.0)
+    assert found.ticks.dispersion == pytest.approx(1.0, abs=0.1)
+    assert found.ticks.companions == pytest.approx(rate, rel=0.05)
     assert found.rule == "spread"
     assert found.sizes.max() == 1
     gaps = found.segments.gaps
@@ -118,10 +119,31 @@ def test_batches_under_a_coarse_clock_are_batches():
     """Batches of 1 to 4 pages: the local dispersion is E B^2 / E B = 3, far from that of single pages."""
     arrivals = np.cumsum(rng().exponential(20.0, 6000))
     times = np.floor(np.repeat(arrivals, rng(2).integers(1, 5, 6000)))
-    assert tick_dispersion(times, 1.0) == pytest.approx(3.0, abs=0.15)
     found = find_batches(times, clean(times), 1.0)
+    assert found.ticks.dispersion == pytest.approx(3.0, abs=0.15)
+    # 2 companions in the same batch, 0.125 by chance: 2.5 pages per batch, a batch every 20 ticks.
+    assert found.ticks.together == pytest.approx(2 / 2.125, abs=0.02)
     assert found.rule == "ties"
     assert found.sizes.mean() == pytest.approx(2.5 / (1 - 0.05 / 2), rel=0.03)
+
+
+def test_a_longer_log_of_the_same_stream_is_read_the_same():
+    """Fifteen hours of 25 pages per second on a clock of 1 ms are more ticks than could be listed one by one."""
+    times = np.floor(np.cumsum(rng(9).exponential(0.04, 1_350_000)) * 1000) / 1000
+    assert times[-1] > 50_000
+    for last in (1_000_000, 1_350_000):
+        assert find_batches(times[:last], clean(times[:last], pause=60.0), 0.001).rule == "spread"
+
+
+def test_a_fast_stream_with_a_restless_rate_is_no_stream_of_batches():
+    """25 pages per second, 15% faster or slower from one second to the next: the dispersion alone says batches."""
+    counts = rng(10).poisson(25 * rng(11).normal(1.0, 0.15, 4000).clip(0.2))
+    times = np.repeat(np.arange(4000.0), counts)
+    found = find_batches(times, clean(times), 1.0)
+    assert found.ticks.dispersion > 1.4
+    assert found.ticks.together < 0.05
+    assert found.rule == "spread"
+    assert find_batches(times, clean(times), 1.0, reading="batch").sizes.mean() == pytest.approx(25, rel=0.02)
 
 
 def test_batches_are_found_in_the_valley():

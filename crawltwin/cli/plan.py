@@ -23,6 +23,7 @@ EPILOG = """examples:
   crawltwin plan crawl.log --config plan.toml --json
   crawltwin plan crawl.log --check report/plan          makes the report's plan again and compares every number
   crawltwin plan crawl.log --robots 4 --cost loss=500   weights instead of limits
+  crawltwin plan one.log two.log four.log --robots-of one.log=1,two.log=2,four.log=4
   crawltwin plan crawl.log --robots 4 --urls 100000 --timeout 5min --backlog-limit 15
   crawltwin example trace --out demo.crawl.log          a log whose true model is known
 
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, PlanSettings)
     add_workers(parser, cluster=False)
     add_reading(parser)
-    add_settings(parser, FitOptions, without=("seed", "robots_of"))
+    add_settings(parser, FitOptions, without=("seed",))
     add_json(parser)
     parser.add_argument("--ask", action="store_true", help="ask for what is missing, write it to --config or plan.toml")
     parser.add_argument("--check", metavar="DIR", help="make an earlier report's plan again and compare every number")
@@ -63,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
     from crawltwin.plan.earlier import EarlierPlan, digests
     from crawltwin.plan.settings import PlanSettings
     from fitting import FitOptions, ReadOptions, read_log
+    from fitting.robots.several import check_files, read_by_robots
 
     if options.ask:
         from crawltwin.cli.terminal.plan_dialogue import ask
@@ -72,8 +74,14 @@ def run(options: argparse.Namespace) -> int:
         return 0
     earlier = None if options.check is None else EarlierPlan.read(options.check)
     settings = read_settings(options.config, given(options, PlanSettings)) if earlier is None else earlier.settings
-    raw = read_log(options.log, options=ReadOptions(**given(options, ReadOptions)))
+    reading = ReadOptions(**given(options, ReadOptions))
     chosen = {name: value for name, value in given(options, FitOptions).items() if name != "seed"}
+    robots_of = chosen.pop("robots_of", None)
+    raw = (
+        read_log(options.log, options=reading)
+        if robots_of is None
+        else read_by_robots(check_files(options.log), robots_of, reading)
+    )
     with _steps(quiet=options.json or options.quiet) as steps:
         fitted = FitOptions(**chosen) if chosen else None
         found = plan(raw, settings, options=fitted, workers=options.workers, tell=steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crawltwin.model import MEASURES, SCALAR_MEASURES
+from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
 from crawltwin.pages.crosscheck import VERDICT_TONES
 from crawltwin.pages.plan_pictures import backlog_picture, doubt_picture
 from crawltwin.pages.regions import sweep_picture
@@ -62,8 +62,15 @@ def doubt_blocks(found: Plan) -> list[Block]:
     ]
 
 
+def _replayed_policy(scenario: Scenario) -> str:
+    """Under which policy the log was replayed, in words."""
+    if scenario.arrivals.kind == "thinned":
+        return "the recommended policy; a batch is dropped by chance when fewer robots run than wrote the log"
+    return "all robots always, as it was written: what fewer of them bring was learned, and a log cannot replay it"
+
+
 def check_blocks(found: Plan) -> list[Block]:
-    """Solved against simulated, and the log replayed under the policy."""
+    """Solved against simulated, and the log replayed."""
     blocks: list[Block] = []
     check = found.check
     if check is not None:
@@ -94,9 +101,8 @@ def check_blocks(found: Plan) -> list[Block]:
         blocks += [
             Text(
                 f"Second check: the real log ({replay.recorded:,} pages, {in_time(replay.seconds)} without its "
-                "pauses) sent through the buffer, the indexer and the recommended policy; a batch is dropped by "
-                f"chance when fewer robots run than wrote the log. The model was run {replay.runs} times over the "
-                "same length: 95 of 100 such runs lie in the interval."
+                f"pauses) sent through the buffer, the indexer and {_replayed_policy(replay.scenario)}. The model was "
+                f"run {replay.runs} times over the same length: 95 of 100 such runs lie in the interval."
             ),
             Table(
                 "The replayed log beside the model's prediction",

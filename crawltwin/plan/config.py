@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +31,8 @@ def settings_from_text(text: str, source: str = "plan.toml") -> PlanSettings:
 
 def settings_text(settings: PlanSettings) -> str:
     """The settings that were given, as the text of such a file; `settings_from_text` reads them back."""
-    given = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name != "given"}
-    plain = {name: value for name, value in given.items() if settings.is_given(name) and value is not None}
+    given = {name: getattr(settings, name) for name in NAMES if settings.is_given(name)}
+    plain = {name: value for name, value in given.items() if value is not None}
     cost = plain.pop("cost", None)
     lines = [f"{name} = {_toml(value)}" for name, value in plain.items()]
     if cost is not None:

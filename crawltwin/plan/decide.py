@@ -6,7 +6,7 @@ that allows no model at all gives an `Unsuitable` result, with what can be concl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,15 @@ from crawltwin.plan.evidence.resampling import Uncertainty, uncertainty
 from crawltwin.plan.evidence.robot_law import fewer_robots
 from crawltwin.plan.evidence.robots import robots_in_log
 from crawltwin.plan.evidence.unsuitable import Unsuitable, diagnose, remarks_on
-from crawltwin.plan.prepare import inputs_of, processing_rate_of, scenario_of, today_of, today_rates
+from crawltwin.plan.prepare import (
+    inputs_of,
+    processing_rate_of,
+    robot_model,
+    scenario_of,
+    today_of,
+    today_rates,
+    with_robots_of_log,
+)
 from crawltwin.plan.result import Plan
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.steps import StepProgress, Steps
@@ -40,7 +48,7 @@ QUICK_PAGES = 50_000
 
 
 def plan(
-    log: str | Path | Sequence[str | Path] | RawLog,
+    log: str | Path | Sequence[str | Path] | RawLog | Mapping[int, RawLog],
     settings: PlanSettings | None = None,
     *,
     options: FitOptions | None = None,
@@ -51,8 +59,9 @@ def plan(
 
     Parameters
     ----------
-    log : path, paths or RawLog
-        A `RawLog` of `fitting.read_log` where the format, zone or columns must be named.
+    log : path, paths, RawLog or mapping
+        A `RawLog` of `fitting.read_log` where the format, zone or columns must be named; one for each number of robots
+        where several were seen.
     settings : PlanSettings, optional
     options : FitOptions, optional
         Choices of cleaning and fitting.
@@ -66,15 +75,16 @@ def plan(
     Cost: for a log of 65,000 pages, K = 20 and four robots, a minute and a half on two cores.
     """
     wanted = settings or PlanSettings()
-    steps = Steps(_count(wanted) + (not isinstance(log, RawLog)), tell)
-    raw = log if isinstance(log, RawLog) else steps.run("reading", lambda: read_log(log))
+    read_before = isinstance(log, RawLog | Mapping)
+    steps = Steps(_count(wanted) + (not read_before), tell)
+    raw = log if isinstance(log, RawLog | Mapping) else steps.run("reading", lambda: read_log(log))
     if wanted.quick:
         raw, wanted, options = _quick(raw, wanted, options, steps)
     try:
         fitted = steps.run("fitting", lambda: fit(raw, options=options, progress=steps.say))
     except InputError as error:
-        return diagnose(raw, wanted, str(error))
-    return _decide(fitted, wanted, workers, steps)
+        return diagnose(raw[max(raw)] if isinstance(raw, Mapping) else raw, wanted, str(error))
+    return _decide(fitted, with_robots_of_log(fitted, wanted), workers, steps)
 
 
 def _count(settings: PlanSettings) -> int:
@@ -89,18 +99,20 @@ def _count(settings: PlanSettings) -> int:
 
 
 def _quick(
-    raw: RawLog, settings: PlanSettings, options: FitOptions | None, steps: Steps
-) -> tuple[RawLog, PlanSettings, FitOptions]:
+    raw: RawLog | Mapping[int, RawLog], settings: PlanSettings, options: FitOptions | None, steps: Steps
+) -> tuple[RawLog | Mapping[int, RawLog], PlanSettings, FitOptions]:
     """Less work for a first look, and what was left out."""
+    logs = raw if isinstance(raw, Mapping) else {0: raw}
     changes = {name: value for name, value in QUICK.items() if not settings.is_given(name)}
-    cut = f"only the last {QUICK_PAGES:,} pages were looked at, " if len(raw) > QUICK_PAGES else ""
+    cut = f"only the last {QUICK_PAGES:,} pages were looked at, " if max(map(len, logs.values())) > QUICK_PAGES else ""
     steps.leave_out(
         "a full plan",
         f"with --quick {cut}fewer models were fitted, fewer traces resampled and fewer pages simulated, and the sweeps "
         "were left out. Run it again without --quick before you act on it",
     )
     own = options or FitOptions(methods=("poisson", "map2", "erlang"), repetitions=40, refits=0)
-    return raw.last(QUICK_PAGES), replace(settings, **changes), own  # type: ignore[arg-type]
+    last = {number: one.last(QUICK_PAGES) for number, one in logs.items()}
+    return last if isinstance(raw, Mapping) else last[0], replace(settings, **changes), own  # type: ignore[arg-type]
 
 
 def _decide(fitted: FitResult, settings: PlanSettings, workers: int | None, steps: Steps) -> Plan:
@@ -130,7 +142,7 @@ def _decide(fitted: FitResult, settings: PlanSettings, workers: int | None, step
         check=steps.attempt(
             "checking by simulation", lambda: crosscheck(chosen, judged, approach=False, progress=steps.update)
         ),
-        replay=_replay(fitted, chosen, bytes_rate, settings, steps),
+        replay=_replay(fitted, chosen, today.scenario, settings, steps),
         doubt=doubt,
         assumed=steps.attempt(
             "moving what was assumed",
@@ -166,9 +178,11 @@ def _choose(
 
 
 def _replay(
-    fitted: FitResult, chosen: Scenario, bytes_rate: float | None, settings: PlanSettings, steps: Steps
+    fitted: FitResult, chosen: Scenario, today: Scenario, settings: PlanSettings, steps: Steps
 ) -> LogAgreement | None:
-    if settings.control_in_force != "thinned":
+    """The log under the policy where r of N robots bring r/N; where they do not, as it was written."""
+    learned = robot_model(fitted, settings) is not None
+    if not learned and settings.control_in_force != "thinned":
         steps.leave_out(
             "replaying the log",
             "the plan takes robots as scaling the clock of one stream, and a recorded log can only be thinned. Use "
@@ -178,7 +192,11 @@ def _replay(
     return steps.attempt(
         "replaying the log",
         lambda: compare_fitted_log(
-            fitted, chosen, processing_rate=bytes_rate, recorded_robots=settings.recorded, seed=settings.seed
+            fitted,
+            today if learned else chosen,
+            processing_rate=processing_rate_of(fitted, chosen.service),
+            recorded_robots=settings.recorded,
+            seed=settings.seed,
         ),
     )
 

@@ -8,7 +8,7 @@ robots 10, and making a page wait for one mean indexing time 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -31,6 +31,7 @@ from crawltwin.plan.settings import WEIGHTS, NamedWeights, PlanSettings
 from crawltwin.plan.wording import in_time, with_interval
 from fitting import FitResult
 from fitting.choose.result import ASSUMED_LOAD
+from fitting.robots.robot_model import RobotModel
 
 FATE, IDLE, ROBOTS, WAIT = 100.0, 100.0, 10.0, 1.0
 """Default costs: all pages lost or stale, indexer always idle, all robots on, one mean indexing time of waiting."""
@@ -55,19 +56,29 @@ class Input:
     words: str = ""
 
 
-def shares_of(fit: FitResult, settings: PlanSettings) -> tuple[float, ...] | None:
-    """What 1, 2, ... robots bring of the log's rate, where the data refute that r of N bring r/N; else None."""
-    evidence = fit.evidence
-    if evidence.law == "proportional":
+def robot_model(fit: FitResult, settings: PlanSettings) -> RobotModel | None:
+    """What the log tells of other numbers of robots; None where it tells nothing, or the operator said what holds."""
+    if settings.is_given("control"):
         return None
-    most = evidence.rates[-1].rate.value / fit.process.page_rate
-    return tuple(most * evidence.share(r) for r in range(1, settings.robots + 1))
+    if fit.modes is not None:
+        return replace(fit.modes, each=settings.fetches_per_robot)
+    return None
 
 
-def arrivals_of(process: BMAP, settings: PlanSettings, shares: tuple[float, ...] | None = None) -> ControlledArrivals:
-    """What each number of robots brings, from the stream of those that wrote the log; `shares` where they are known."""
-    if shares is not None:
-        return arrivals_by_share(process, settings, shares)
+def with_robots_of_log(fit: FitResult, settings: PlanSettings) -> PlanSettings:
+    """The settings with the numbers of robots that the log tells, where the operator gave none."""
+    seen = fit.robots_in_log
+    if seen is None:
+        return settings
+    seen = max(1, seen // settings.fetches_per_robot)
+    robots = settings.robots if settings.is_given("robots") else seen
+    recorded = settings.robots_in_log if settings.is_given("robots_in_log") else seen
+    told = frozenset(name for name in ("robots", "robots_in_log") if not settings.is_given(name))
+    return replace(settings, robots=robots, robots_in_log=recorded, from_log=told)
+
+
+def arrivals_of(process: BMAP, settings: PlanSettings) -> ControlledArrivals:
+    """What each number of robots is taken to bring, from the stream of those that wrote the log."""
     if settings.control_in_force == "thinned":
         shares = tuple((r + 1) / settings.recorded for r in range(settings.robots))
         return ThinnedStream(process, shares)
@@ -96,7 +107,8 @@ def default_cost(page_rate: float, service_mean: float, robots: int) -> CostWeig
 def scenario_of(fit: FitResult, settings: PlanSettings) -> Scenario:
     """The scenario to be optimised; times in seconds."""
     service = fit.service(settings.processing_rate, settings.service_mean)
-    arrivals = arrivals_of(fit.process, settings, shares_of(fit, settings))
+    model = robot_model(fit, settings)
+    arrivals = arrivals_of(fit.process, settings) if model is None else model.arrivals(settings.robots)
     base = fit.scenario(
         capacity=settings.capacity, service_mean=service.mean, obsolescence_mean=settings.obsolescence_mean
     )
@@ -165,7 +177,9 @@ def inputs_of(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> tup
     return tuple(found)
 
 
-def _origin(settings: PlanSettings, name: str) -> Literal["given", "default"]:
+def _origin(settings: PlanSettings, name: str) -> Literal["given", "log", "default"]:
+    if name in settings.from_log:
+        return "log"
     return "given" if settings.is_given(name) else "default"
 
 
@@ -176,10 +190,10 @@ def _robot(fit: FitResult, settings: PlanSettings) -> Input:
 
 
 def _control(fit: FitResult, settings: PlanSettings) -> Input:
-    if shares_of(fit, settings) is not None:
-        return Input(
-            "what fewer robots bring", f"{fit.evidence.law} law of the rates that were seen", "log", fit.evidence.words
-        )
+    model = robot_model(fit, settings)
+    if model is not None:
+        told = "; ".join((*model.words, fit.evidence.words)) if fit.evidence.known else "; ".join(model.words)
+        return Input("what fewer robots bring", f"as learned from the log ({model.kind})", "log", told)
     words = {
         "thinned": f"r robots deliver each batch of the log with probability r/{settings.recorded}",
         "scaled": "r robots deliver what one would, r times as fast",

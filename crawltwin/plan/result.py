@@ -139,7 +139,7 @@ class Plan:
 
     def _provisional(self) -> list[str]:
         words = [one.in_words() for one in self.assumed if one.moves]
-        if not self.settings.is_given("robots"):
+        if not self.settings.is_given("robots") and self.settings.robots == 1:
             words.append("the number of robots was not given (--robots), so there is nothing to choose among")
         if self.limited is None and self.settings.cost is None:
             words.append("neither limits (--lose-at-most, --index-within) nor weights (--cost) were given")

@@ -71,7 +71,7 @@ class PlanSettings:
 
     Limits are the main road: among the policies that keep them, the one with the least of `minimise` is chosen. Without
     limits the cost decides, with the weights of `cost`. `given` holds the names that the operator set, be it to their
-    defaults; `read_settings` keeps it for the list of inputs.
+    defaults; `read_settings` keeps it for the list of inputs. `from_log` holds those that the log told.
     """
 
     lose_at_most: float | None = setting(
@@ -163,6 +163,7 @@ class PlanSettings:
     quick: bool = setting(False, help="about a minute for any log; the report says what was left out", group=WORK)
     seed: int = setting(1, help="seed of everything random", metavar="N", group=WORK)
     given: frozenset[str] = frozenset()
+    from_log: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         faults = Faults()
@@ -237,8 +238,9 @@ class PlanSettings:
         return cast(Control, self.control or ("thinned" if self.robots <= self.recorded else "scaled"))
 
     def is_given(self, name: str) -> bool:
-        """Whether the operator said so, or the value is not the default."""
-        return name in self.given or getattr(self, name) != getattr(PlanSettings(), name)
+        """Whether the operator said so, or the value is neither the default nor from the log."""
+        changed = name not in self.from_log and getattr(self, name) != getattr(PlanSettings(), name)
+        return name in self.given or changed
 
 
-NAMES = tuple(field.name for field in fields(PlanSettings) if field.name != "given")
+NAMES = tuple(field.name for field in fields(PlanSettings) if field.name not in ("given", "from_log"))

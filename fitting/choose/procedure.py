@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,8 @@ from fitting.models.phase_type_em import PhFit
 from fitting.readers import RawLog, ReadOptions, read_log
 from fitting.readers.times.stamps import SECOND
 from fitting.robots.learned import learn_robots
-from fitting.robots.rate_laws import RobotEvidence, evidence_of
+from fitting.robots.modes import learn_modes
+from fitting.robots.rate_laws import evidence_of
 from fitting.robots.several import check_files, read_by_robots, traces_by_column
 from fitting.trace import bootstrap
 from fitting.trace.batches import Batches, find_batches, sensitivity
@@ -40,7 +41,7 @@ LARGE_BATCH = 50
 
 
 def fit(
-    log: str | Path | Sequence[str | Path] | RawLog,
+    log: str | Path | Sequence[str | Path] | RawLog | Mapping[int, RawLog],
     *,
     log_format: str | None = None,
     timezone: str | None = None,
@@ -53,8 +54,8 @@ def fit(
 
     Parameters
     ----------
-    log : path, sequence of paths or RawLog
-        Files of one log (``-`` for standard input), or a log that was read before.
+    log : path, sequence of paths, RawLog or mapping
+        Files of one log (``-`` for standard input), a log that was read before, or one for each number of robots.
     log_format, timezone, max_broken, reading
         See `fitting.readers.read_log`.
     options : FitOptions, optional
@@ -84,17 +85,19 @@ def fit(
             progress(words)
 
     tell("reading")
-    logs: dict[int, RawLog] = {}
-    if chosen.robots_of is not None:
+    # Of several numbers of robots the most are fitted; the others follow from them and their own gaps.
+    logs: Mapping[int, RawLog] = {}
+    if isinstance(log, Mapping):
+        logs = log
+    elif chosen.robots_of is not None:
         logs = read_by_robots(check_files(log), chosen.robots_of, reading)
-        # The most robots are fitted; what fewer bring follows from the rates.
+    if logs:
         raw = logs[max(logs)]
+    elif isinstance(log, RawLog):
+        raw = log
     else:
-        raw = (
-            log
-            if isinstance(log, RawLog)
-            else read_log(log, log_format=log_format, timezone=timezone, max_broken=max_broken, options=reading)
-        )
+        assert not isinstance(log, Mapping)
+        raw = read_log(log, log_format=log_format, timezone=timezone, max_broken=max_broken, options=reading)
     tell("cleaning")
     cleaning, batches = gather(raw, chosen)
     seconds, data = raw.seconds, batches.segments
@@ -114,6 +117,9 @@ def fit(
     numbers = trace_numbers(batches, length, chosen)
     own = model_numbers(model, scaled, unit, length, chosen)
     tell("robots")
+    traces = _traces(logs, raw, data, chosen)
+    evidence = evidence_of(traces, seed=chosen.seed)
+    modes = learn_modes(model.slowed(unit), traces, evidence, own=bool(logs))
     robots = learn_robots(raw, cleaning, data, best.slowed(unit).held_out, seed=chosen.seed)
     tell("content sizes, revisits, goodness of fit")
     in_seconds = {id(rival): rival.slowed(unit) for rival in rivals}
@@ -145,8 +151,8 @@ def fit(
         warnings=(*raw.notes, *_warnings(raw, batches, sizes is None), *findings, *failed),
         seed=chosen.seed,
         robots=robots,
-        evidence=_evidence(logs, raw, data, chosen),
-        robots_in_log=max(logs) if logs else None,
+        evidence=evidence,
+        modes=modes,
         seconds=time.perf_counter() - began,
         versions=_versions(),
     )
@@ -183,11 +189,12 @@ def gather(raw: RawLog, options: FitOptions) -> tuple[Cleaning, Batches]:
     return cleaning, batches
 
 
-def _evidence(logs: dict[int, RawLog], raw: RawLog, data: Segments, options: FitOptions) -> RobotEvidence:
-    """What several logs, or a column of one, tell of other numbers of robots."""
-    traces = [(number, gather(log, options)[1].segments) for number, log in logs.items() if log is not raw]
-    found = [*traces, (max(logs), data)] if logs else traces_by_column(raw, data)
-    return evidence_of(found, seed=options.seed)
+def _traces(logs: Mapping[int, RawLog], raw: RawLog, data: Segments, options: FitOptions) -> list[tuple[int, Segments]]:
+    """Gaps of each number of robots, from several logs or from a column of one."""
+    if not logs:
+        return traces_by_column(raw, data)
+    others = [(number, gather(log, options)[1].segments) for number, log in logs.items() if log is not raw]
+    return [*others, (max(logs), data)]
 
 
 def _check_enough_pages(raw: RawLog) -> None:

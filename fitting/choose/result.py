@@ -11,7 +11,7 @@ import numpy as np
 
 from crawltwin.model import BMAP, PhaseType, ScaledStream, Scenario, ThresholdPolicy, exponential
 from crawltwin.model.arrivals.fetching import FetchingRobots
-from crawltwin.model.arrivals.kinds import ControlledArrivals, ModeMatrices
+from crawltwin.model.arrivals.kinds import ControlledArrivals
 from crawltwin.model.errors import InputError
 from crawltwin.model.interval import Interval
 from fitting.choose.candidates import Candidate
@@ -24,6 +24,7 @@ from fitting.models.gap_model import GapModel
 from fitting.models.phase_type_em import PhFit
 from fitting.readers import RawLog
 from fitting.robots.learned import LearnedRobots
+from fitting.robots.modes import LearnedModes
 from fitting.robots.rate_laws import RobotEvidence
 from fitting.trace.batches import Batches
 from fitting.trace.cleaning import Cleaning
@@ -62,8 +63,8 @@ class FitResult:
         What the durations and names in the log tell of the robots.
     evidence : RobotEvidence
         What is known of other numbers of robots than those that wrote the log.
-    robots_in_log : int or None
-        Robots that wrote the log, where the user told it file by file.
+    modes : LearnedModes or None
+        What each number of robots brings, where logs or a column tell of several.
     warnings : tuple of str
         What the reader must know before using the model.
     """
@@ -91,7 +92,7 @@ class FitResult:
     seconds: float = field(compare=False)
     robots: LearnedRobots | None = None
     evidence: RobotEvidence = field(default_factory=lambda: RobotEvidence(()))
-    robots_in_log: int | None = None
+    modes: LearnedModes | None = None
     versions: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -100,6 +101,11 @@ class FitResult:
             f"FitResult({self.chosen.name}, {self.process.phases} phases, {rate.value:.4g} pages/s "
             f"[{rate.low:.4g}, {rate.high:.4g}], {self.goodness.verdict} fit)"
         )
+
+    @property
+    def robots_in_log(self) -> int | None:
+        """The most robots that wrote the log, where logs or a column tell of several numbers."""
+        return self.evidence.reference if self.modes is not None else None
 
     def scenario(
         self,
@@ -120,8 +126,8 @@ class FitResult:
         capacity : int
             Pages that the system holds.
         robots_in_log : int
-            Robots that ran while the log was written; one robot brings that share of the pages, unless logs with
-            several numbers of robots refute it: then the arrivals are modes with the rates of the law in force.
+            Robots that ran while the log was written; one robot brings that share of the pages, unless several
+            numbers of robots were seen: then the arrivals are modes, one process for each number.
         robots : int, optional
             Most robots that a policy may use; those of the log by default.
         processing_rate : float, optional
@@ -155,8 +161,8 @@ class FitResult:
         learned = self.robots
         if kind == "stream" or (kind == "auto" and not (learned is not None and learned.preferred)):
             most = robots_in_log if robots is None else robots
-            if self.evidence.law != "proportional" and self.robots_in_log is not None:
-                return ModeMatrices({r: self.process.scaled(self.evidence.share(r)) for r in range(1, most + 1)})
+            if self.modes is not None:
+                return self.modes.arrivals(most)
             single = self.process.scaled(1 / robots_in_log) if robots_in_log > 1 else self.process
             return ScaledStream(single, most)
         if kind not in ARRIVALS:
@@ -227,6 +233,7 @@ class FitResult:
             "revisits": {"visits": self.visits[0], "changed": self.visits[1]},
             "robots": None if self.robots is None else self.robots.to_json(),
             "robot_rates": self.evidence.to_json(),
+            "robot_modes": None if self.modes is None else plain(self.modes.to_json()),
             "goodness": self.goodness.to_json(),
             "verdict": self.goodness.verdict,
             "words": list(self.goodness.words),

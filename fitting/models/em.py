@@ -37,6 +37,8 @@ class EmSettings:
         Erlang branches: whole numbers of stages, or real ones.
     max_stages : int
         Erlang branches: most stages of one.
+    same_stages : bool
+        Erlang branches: keep the stages of the start, so that its phases stay.
     """
 
     steps: int = 500
@@ -44,6 +46,7 @@ class EmSettings:
     by_phase: bool = False
     whole: bool = True
     max_stages: int = MAX_STAGES
+    same_stages: bool = False
 
 
 @dataclass(frozen=True)

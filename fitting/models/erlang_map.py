@@ -160,9 +160,9 @@ class _ErlangSteps:
         count, total, logs, moves, sizes, begin = expected
         self._first = begin / begin.sum()
         count = np.maximum(count, _TINY)
-        alive = count > 1e-6
+        alive = (count > 1e-6) & (not self._settings.same_stages)
         shape = np.where(alive, _stages(count, np.maximum(total, _TINY), logs, self._settings), model.shape)
-        rate = np.where(alive, shape * count / np.maximum(total, _TINY * count), model.rate)
+        rate = np.where(count > 1e-6, shape * count / np.maximum(total, _TINY * count), model.rate)
         leaving = moves.sum(axis=1, keepdims=True)
         P = np.where(leaving > _TINY, moves / np.maximum(leaving, _TINY), model.P)
         q = model.batch_law(sizes, self._settings)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -74,11 +74,16 @@ def rate_seen(data: Segments, robots: int, *, seed: int = 0, repetitions: int = 
     for k in range(repetitions):
         index = bootstrap.resample(data, length, rng)
         drawn[k] = math.log(float(data.sizes[index].sum()) / float(data.gaps[index].sum()))
-    value = float(data.sizes.sum()) / float(data.gaps.sum())
+    value = page_rate(data)
     low, high = np.exp(np.quantile(drawn, (bootstrap.TAIL, 1 - bootstrap.TAIL)))
     error = max(float(drawn.std(ddof=1)), _error_by_parts(data), 1e-12)
     blocks = max(min(len(data) / length, float(PARTS)), 2.0)
     return RateSeen(robots, len(data), Interval(value, float(low), float(high)), error, blocks)
+
+
+def page_rate(data: Segments) -> float:
+    """Pages per second of a trace."""
+    return float(data.sizes.sum()) / float(data.gaps.sum())
 
 
 def _error_by_parts(data: Segments) -> float:
@@ -236,6 +241,17 @@ class RobotEvidence:
     def share(self, robots: int) -> float:
         """Rate of so many robots over that of the most that were seen, by the law in force."""
         return self.relative(robots) / self.relative(self.reference)
+
+    def fitted_rate(self, robots: int, law: str | None = None) -> float:
+        """Pages per second of so many robots by the law in force, or another one, fitted to all rates seen."""
+        _, y, w = self._points
+        left = y - np.log([self.relative(one.robots, law) for one in self.rates])
+        return math.exp(float(w @ left) / float(w.sum())) * self.relative(robots, law)
+
+    def with_rates(self, rates: Sequence[float]) -> RobotEvidence:
+        """The same numbers of robots and errors with other rates, such as those of resampled traces."""
+        changed = (Interval(rate, one.rate.low, one.rate.high) for one, rate in zip(self.rates, rates, strict=True))
+        return RobotEvidence(tuple(replace(one, rate=rate) for one, rate in zip(self.rates, changed, strict=True)))
 
     @property
     def words(self) -> str:

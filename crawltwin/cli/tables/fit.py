@@ -28,6 +28,8 @@ def show_fit(result: FitResult, replayed: LossAgreement | None, assumed: list[st
         say("Robots: " + "; ".join(result.robots.words) + ".")
     if result.evidence.known:
         say(f"Other numbers of robots: {result.evidence.words}.")
+    if result.modes is not None:
+        say(f"Robots: {'; '.join(result.modes.words)}.")
     say(f"Verdict: {result.goodness.verdict} fit", style=STYLES[result.goodness.verdict])
     say(*(f"  - {words}" for words in result.goodness.words))
     show_notes((*result.warnings, *assumed))

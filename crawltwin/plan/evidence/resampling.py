@@ -26,12 +26,13 @@ from crawltwin.model.checks import FloatArray
 from crawltwin.model.rates import Rates
 from crawltwin.plan.choosing import excess_of
 from crawltwin.plan.limits import Limits
-from crawltwin.plan.prepare import arrivals_of, shares_of, today_rates
+from crawltwin.plan.prepare import arrivals_of, robot_model, today_rates
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.work import workers as crew
 from fitting import FitResult
 from fitting.choose.refit import Resampler
 from fitting.choose.service import as_service
+from fitting.robots.robot_model import RobotModel
 
 CANDIDATES = 150
 """Policies that are compared on every resampled trace."""
@@ -195,7 +196,7 @@ class Redraw:
     bytes_rate: float | None
     tables: npt.NDArray[np.int64]
     seed: np.random.SeedSequence
-    shares: tuple[float, ...] | None = None
+    robots: RobotModel | None = None
 
 
 def evaluate(piece: Redraw) -> FloatArray | None:
@@ -203,7 +204,9 @@ def evaluate(piece: Redraw) -> FloatArray | None:
     rng = np.random.default_rng(piece.seed)
     try:
         process, sizes = piece.resampler.draw(rng)
-        changes: dict[str, Any] = {"arrivals": arrivals_of(process, piece.settings, piece.shares)}
+        most = piece.settings.robots
+        arrivals = arrivals_of(process, piece.settings) if piece.robots is None else piece.robots.redrawn(most, rng)
+        changes: dict[str, Any] = {"arrivals": arrivals}
         if sizes is not None and piece.bytes_rate is not None:
             changes["service"] = as_service(sizes, piece.bytes_rate)
         scenario = piece.scenario.replace(**changes)
@@ -230,8 +233,8 @@ def uncertainty(
     tables = candidate_tables(optimum)
     children = np.random.SeedSequence(settings.seed, spawn_key=(11,)).spawn(settings.redraws)
     resampler = Resampler.of(fit)
-    shares = shares_of(fit, settings)
-    pieces = [Redraw(resampler, scenario, settings, bytes_rate, tables, child, shares) for child in children]
+    model = robot_model(fit, settings)
+    pieces = [Redraw(resampler, scenario, settings, bytes_rate, tables, child, model) for child in children]
     found: list[FloatArray] = []
     for done, rates in enumerate(crew.run(evaluate, pieces, workers=workers), start=1):
         if rates is not None and np.isfinite(rates).all():

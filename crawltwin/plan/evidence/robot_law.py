@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from analytic import solve
-from crawltwin.model import Scenario
+from crawltwin.model import ControlledArrivals, ModeMatrices, Scenario
 from crawltwin.model.interval import Interval
 from crawltwin.plan.prepare import arrivals_by_share
 from crawltwin.plan.settings import PlanSettings
@@ -52,10 +53,19 @@ def fewer_robots(fit: FitResult, chosen: Scenario, settings: PlanSettings) -> Fe
     worst = []
     for theta in np.linspace(evidence.theta.low, evidence.theta.high, POINTS).tolist():
         shares = [(r / settings.recorded) ** theta for r in range(1, settings.robots + 1)]
-        scenario = chosen.replace(arrivals=arrivals_by_share(fit.process, settings, shares))
+        scenario = chosen.replace(arrivals=_by_share(fit, chosen, settings, shares))
         worst.append((float(solve(scenario).measures["cost"]), float(theta)))
     cost, theta = max(worst)
     words = (
         f"{evidence.words}; the policy costs {cost:.4g} at worst, if r robots bring (r/N)^{theta:.2f} of what N bring"
     )
     return FewerRobots(evidence.verdict, evidence.law, words, evidence.theta, cost, theta)
+
+
+def _by_share(fit: FitResult, chosen: Scenario, settings: PlanSettings, shares: Sequence[float]) -> ControlledArrivals:
+    """The plan's arrivals with these shares of what the robots of the log bring; learned processes keep their form."""
+    if not isinstance(chosen.arrivals, ModeMatrices) or fit.modes is None:
+        return arrivals_by_share(fit.process, settings, shares)
+    full = fit.evidence.rates[-1].rate.value
+    modes = chosen.arrivals.modes
+    return ModeMatrices({r: mode.scaled(full * shares[r - 1] / mode.page_rate) for r, mode in modes.items()})

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from fitting.season.even_clock import even_trace
 from fitting.trace.batches import find_batches
 from fitting.trace.cleaning import auto_limit, clean
-from fitting.trace.stationarity import judge
 
 Float = npt.NDArray[np.float64]
 HOUR, DAY = 3600.0, 86400.0
@@ -107,8 +107,9 @@ def main() -> None:
     for seed in range(traces):
         for name, times in rate_traces(np.random.default_rng([seed, 1])):
             cleaning = clean(times)
-            found = judge(find_batches(times, cleaning, 1e-9).segments, cleaning, times, 0.0)
-            told.setdefault(name, []).append((not found.stationary, any("over the day" in w for w in found.words)))
+            found = even_trace(find_batches(times, cleaning, 1e-9), cleaning, times, 0.0, DAY)
+            daily = found.season is not None and found.season.found
+            told.setdefault(name, []).append((not found.stationarity.stationary, daily))
         for name, gaps, count in gap_traces(np.random.default_rng([seed, 2])):
             beyond = gaps > auto_limit(gaps)
             last = gaps.size - count

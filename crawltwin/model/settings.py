@@ -9,11 +9,17 @@ A module of settings is imported whenever help is shown, so it imports nothing h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
+from crawltwin.model.errors import InputError
+
 _KEY = "crawltwin.setting"
+UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+"""Seconds in each unit of time that may be typed."""
+_TIME = re.compile(r"\s*([0-9.eE+-]+)\s*([a-z]*)\s*")
 
 
 @dataclass(frozen=True)
@@ -75,3 +81,22 @@ def settings_of(kind: type[Any]) -> Iterator[tuple[Field[Any], Setting]]:
             denied = "no-" if one.type in ("bool", bool) and one.default is True else ""
             name = found.option or f"--{denied}{one.name.replace('_', '-')}"
             yield one, Setting(**{**vars(found), "option": name})
+
+
+def read_time(text: Any) -> float:
+    """Seconds from a number, or from words such as ``90``, ``90s``, ``5min``, ``1h``, ``2d``.
+
+    Examples
+    --------
+    >>> read_time("1.5h")
+    5400.0
+    """
+    found = _TIME.fullmatch(str(text))
+    try:
+        if found is None or (found[2] and found[2] not in UNITS):
+            raise ValueError
+        return float(found[1]) * UNITS[found[2] or "s"]
+    except ValueError:
+        raise InputError(
+            f"a time must be a number of seconds, or one with a unit (s, min, h, d) such as 90s or 1h; got {text!r}"
+        ) from None

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawltwin.pages.crosscheck import VERDICT_TONES
-from crawltwin.pages.fit_pictures import correlations, dispersion, gap_distribution, gaps_over_time, rate_over_time
+from crawltwin.pages.fit_pictures import (
+    correlations,
+    dispersion,
+    gap_distribution,
+    gaps_over_time,
+    pace_picture,
+    rate_over_time,
+)
 from crawltwin.report import (
     COLOURS,
     Block,
@@ -128,6 +135,8 @@ def _cleaning(result: FitResult) -> list[Block]:
         Table("Stretches", [*columns, Column("pages", "number"), "used"], rows),
         rate_over_time(result),
     ]
+    if result.season is not None and result.season.pace is not None:
+        blocks += [Note(f"Time of day: {result.season.in_words()}."), pace_picture(result.season)]
     if result.stationarity.words:
         blocks.append(Note(" ".join(_plain(words) for words in result.stationarity.words), "warn"))
     return blocks

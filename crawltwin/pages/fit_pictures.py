@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from fitting import FitResult
+    from fitting.season.season import Season
 
 POINTS = 3000
 """Points that a picture of the whole trace shows at most."""
@@ -77,7 +79,7 @@ def rate_over_time(result: FitResult) -> Figure:
 
 def gap_distribution(result: FitResult) -> Figure:
     """Share of longer gaps, trace and model."""
-    gaps = np.sort(result.batches.segments.gaps)
+    gaps = np.sort(result.segments.gaps)
     above = 1 - (np.arange(gaps.size) + 0.5) / gaps.size
     kept = np.unique(
         np.concatenate(
@@ -171,3 +173,41 @@ def _thinned(x: Any, y: Any) -> tuple[Any, Any]:
     bins = np.array_split(np.arange(len(x)), POINTS // 2)
     kept = np.unique([index for part in bins for index in (part[np.argmin(y[part])], part[np.argmax(y[part])])])
     return x[kept], y[kept]
+
+
+def pace_picture(season: Season, policies: Sequence[str] = ()) -> Figure:
+    """The pace over the period with its parts, and the policy of each where there is one."""
+    pace = season.pace
+    assert pace is not None
+    unit, words = (86400.0, "days") if season.period > 2 * 86400.0 else (3600.0, "hours")
+    edges = np.linspace(0, season.period / unit, pace.cells.size + 1)
+    shown = np.where(pace.seen, pace.cells, np.nan)
+    # A part that goes on over the end of the period is drawn in two pieces.
+    pieces = [
+        (part, [(part.begin, part.end)] if part.begin < part.end else [(part.begin, season.period), (0.0, part.end)])
+        for part in pace.parts
+        if part.share > 0
+    ]
+    names = list(dict.fromkeys(policies))
+
+    def paint(axes: Axes) -> None:
+        axes.stairs(shown, edges, color=COLOURS[0], linewidth=1.4, label="pace", baseline=None)
+        for index, (part, ranges) in enumerate(pieces):
+            colour = COLOURS[1 + names.index(policies[index]) % (len(COLOURS) - 1)] if policies else COLOURS[1]
+            for begin, end in ranges:
+                axes.fill_between([begin / unit, end / unit], 0, part.pace, color=colour, alpha=0.25, linewidth=0)
+                if policies:
+                    axes.text((begin + end) / 2 / unit, 0.03, policies[index], ha="center", va="bottom", fontsize=8)
+        style_axes(axes, f"{words} of the {season.name}{', UTC' if season.utc else ''}", "rate over its mean")
+        axes.set_xlim(0, season.period / unit)
+        axes.set_ylim(bottom=0)
+
+    parts = ", ".join(f"{part.pace:.2f} from {pace.time(part.begin)} to {pace.time(part.end)}" for part, _ in pieces)
+    return draw(
+        "pace",
+        paint,
+        f"The rate over the {season.name}, relative to its mean ({pace.form}); shaded: its parts"
+        + (" with the policy of each." if policies else "."),
+        f"A staircase of the pace; parts: {parts}.",
+        data={"pace": [float(x) if math.isfinite(x) else None for x in shown], "policies": list(policies)},
+    )

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from crawltwin.model.errors import InputError
-from crawltwin.plan.wording import in_percent, in_time, read_share, read_time
+from crawltwin.model.settings import read_time
+from crawltwin.plan.wording import in_percent, in_time, read_share
 
 Aim = Literal["robots", "loss", "obsolescence", "response", "starvation", "cost"]
 AIMS: tuple[Aim, ...] = get_args(Aim)

@@ -11,9 +11,9 @@ from typing import Any, Literal, cast, get_args
 
 from crawltwin.model import ADMISSIONS, Admission, CostWeights, checks
 from crawltwin.model.errors import Faults, InputError
-from crawltwin.model.settings import setting
+from crawltwin.model.settings import read_time, setting
 from crawltwin.plan.limits import AIMS, Aim, IndexWithin, Limits
-from crawltwin.plan.wording import read_share, read_time
+from crawltwin.plan.wording import read_share
 
 Control = Literal["thinned", "scaled"]
 CONTROLS: tuple[str, ...] = get_args(Control)

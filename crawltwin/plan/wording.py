@@ -3,34 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any, Literal
 
 from crawltwin.model import Policy
 from crawltwin.model.errors import InputError
-
-UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
-"""Seconds in each unit of time that may be typed."""
-_TIME = re.compile(r"\s*([0-9.eE+-]+)\s*([a-z]*)\s*")
-
-
-def read_time(text: Any) -> float:
-    """Seconds from a number, or from words such as ``90``, ``90s``, ``5min``, ``1h``, ``2d``.
-
-    Examples
-    --------
-    >>> read_time("1.5h")
-    5400.0
-    """
-    found = _TIME.fullmatch(str(text))
-    try:
-        if found is None or (found[2] and found[2] not in UNITS):
-            raise ValueError
-        return float(found[1]) * UNITS[found[2] or "s"]
-    except ValueError:
-        raise InputError(
-            f"a time must be a number of seconds, or one with a unit (s, min, h, d) such as 90s or 1h; got {text!r}"
-        ) from None
 
 
 def read_share(text: Any) -> float:

@@ -26,11 +26,11 @@ from fitting.robots.learned import learn_robots
 from fitting.robots.modes import learn_modes
 from fitting.robots.rate_laws import evidence_of
 from fitting.robots.several import check_files, read_by_robots, traces_by_column
+from fitting.season.even_clock import even_trace
 from fitting.trace import bootstrap
 from fitting.trace.batches import Batches, find_batches, sensitivity
 from fitting.trace.cleaning import Cleaning, clean
 from fitting.trace.segments import Segments
-from fitting.trace.stationarity import judge
 
 MIN_GAPS = 30
 """Gaps between batches below which nothing is fitted."""
@@ -100,12 +100,14 @@ def fit(
         raw = read_log(log, log_format=log_format, timezone=timezone, max_broken=max_broken, options=reading)
     tell("cleaning")
     cleaning, batches = gather(raw, chosen)
-    seconds, data = raw.seconds, batches.segments
+    seconds = raw.seconds
+    even = even_trace(batches, cleaning, seconds, _phase(raw, chosen.period), chosen.period, raw.zoned)
+    # Where the number of robots changes, the rate changes with it: nothing is taken out then.
+    several = raw.robots is not None and np.ptp(raw.robots) > 0
+    data, stationarity = batches.segments if several else even.segments, even.stationarity
     # Fitted in units of the mean gap, so that no unit of time can bring a number out of range.
     unit = float(data.gaps.mean())
     scaled = data.scaled(1 / unit)
-    phase = None if raw.from_gaps else float((int(raw.time[0]) // SECOND) % 86400)
-    stationarity = judge(data, cleaning, seconds, phase)
     rivals, failed = candidates.fit_candidates(scaled, chosen, progress)
     if not rivals:
         raise InputError.at("log", "at least one model must fit the gaps; got none: " + "; ".join(failed))
@@ -120,13 +122,15 @@ def fit(
     traces = _traces(logs, raw, data, chosen)
     evidence = evidence_of(traces, seed=chosen.seed)
     modes = learn_modes(model.slowed(unit), traces, evidence, own=bool(logs))
-    robots = learn_robots(raw, cleaning, data, best.slowed(unit).held_out, seed=chosen.seed)
+    # Held-out likelihoods of gaps as they were: the even clock's densities times its pace.
+    held_out = best.slowed(unit).held_out + float(np.mean(data.log_gaps - batches.segments.log_gaps))
+    robots = learn_robots(raw, cleaning, batches.segments, held_out, seed=chosen.seed)
     tell("content sizes, revisits, goodness of fit")
     in_seconds = {id(rival): rival.slowed(unit) for rival in rivals}
     final, process = in_seconds[id(best)], model.bmap().scaled(1 / unit)
     _check_rate(process, batches)
     unsettled = candidates.never_settles(rivals, best)
-    findings = (*cleaning.words, *stationarity.words, *((unsettled,) if unsettled else ()))
+    findings = (*cleaning.words, *even.words, *((unsettled,) if unsettled else ()))
     visits, obsolescence = _stale(raw)
     sizes = None if raw.size is None else fit_sizes(raw.size, chosen.service)
     return FitResult(
@@ -153,9 +157,19 @@ def fit(
         robots=robots,
         evidence=evidence,
         modes=modes,
+        season=None if several else even.season,
+        evened=None if data is batches.segments else data,
         seconds=time.perf_counter() - began,
         versions=_versions(),
     )
+
+
+def _phase(raw: RawLog, period: float | None) -> float | None:
+    """How far into a period the log begins; None where it has no calendar."""
+    if raw.from_gaps or period is None:
+        return None
+    # Weeks begin on Monday; the first day of the epoch was a Thursday.
+    return float((int(raw.time[0]) / SECOND + 3 * 86400) % period)
 
 
 def gather(raw: RawLog, options: FitOptions) -> tuple[Cleaning, Batches]:

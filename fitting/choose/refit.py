@@ -49,7 +49,7 @@ class Resampler:
     @classmethod
     def of(cls, result: FitResult) -> Resampler:
         """From a fit."""
-        data = result.batches.segments
+        data = result.segments
         unit = float(data.gaps.mean())
         content = None if result.log.size is None else result.log.size[np.isfinite(result.log.size)]
         return cls(result.model.slowed(1 / unit), data.scaled(1 / unit), unit, result.block_length, content)

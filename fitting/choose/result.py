@@ -26,8 +26,10 @@ from fitting.readers import RawLog
 from fitting.robots.learned import LearnedRobots
 from fitting.robots.modes import LearnedModes
 from fitting.robots.rate_laws import RobotEvidence
+from fitting.season.season import Season
 from fitting.trace.batches import Batches
 from fitting.trace.cleaning import Cleaning
+from fitting.trace.segments import Segments
 from fitting.trace.stationarity import Stationarity
 
 if TYPE_CHECKING:
@@ -65,6 +67,10 @@ class FitResult:
         What is known of other numbers of robots than those that wrote the log.
     modes : LearnedModes or None
         What each number of robots brings, where logs or a column tell of several.
+    season : Season or None
+        What is known of a period of the rate; None: none was looked for.
+    evened : Segments or None
+        The gaps that were fitted, where they are not those of the trace: on a clock on which the rate holds.
     warnings : tuple of str
         What the reader must know before using the model.
     """
@@ -93,7 +99,14 @@ class FitResult:
     robots: LearnedRobots | None = None
     evidence: RobotEvidence = field(default_factory=lambda: RobotEvidence(()))
     modes: LearnedModes | None = None
+    season: Season | None = None
+    evened: Segments | None = None
     versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def segments(self) -> Segments:
+        """The gaps that were fitted."""
+        return self.batches.segments if self.evened is None else self.evened
 
     def __repr__(self) -> str:
         rate = self.numbers["page_rate"]
@@ -283,8 +296,9 @@ class FitResult:
             },
             "stationarity": {
                 name: plain(getattr(self.stationarity, name))
-                for name in ("stationary", "change_points", "levels", "daily_amplitude", "daily_p")
+                for name in ("stationary", "change_points", "levels", "latest")
             },
+            "season": None if self.season is None else self.season.to_json(),
             "gaps": len(self.batches.segments),
             "block_length": self.block_length,
             "moments": {name: value.to_json() for name, value in self.numbers.items()},

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from crawltwin.model.errors import Faults
-from crawltwin.model.settings import setting
+from crawltwin.model.settings import read_time, setting
 from fitting.robots.robots_of import RobotsOf
 
 FAMILIES = ("poisson", "renewal", "map2", "mmpp2", "map", "erlang")
@@ -22,6 +23,17 @@ BATCH_LAWS = ("test", "independent", "by-phase")
 MAX_MAP_ORDER = 6
 
 _CLEANING, _FITTING, _SCENARIO = "cleaning and fitting", "cleaning and fitting", "scenario"
+
+
+def read_period(text: str) -> float | None:
+    """Seconds of a period from words such as ``1d``; None for ``none``.
+
+    Examples
+    --------
+    >>> read_period("7d"), read_period("none")
+    (604800.0, None)
+    """
+    return None if str(text).strip() == "none" else read_time(text)
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,14 @@ class FitOptions:
         group=_FITTING,
     )
     service: str = setting("moments", help="how content sizes are fitted", choices=SERVICE_METHODS, group=_SCENARIO)
+    period: float | None = setting(
+        86400.0,
+        help="a cycle of the rate to look for, such as 1d, 7d or 6h; none: look for none",
+        metavar="TIME",
+        group=_FITTING,
+        read=read_period,
+        default_words="1d",
+    )
     robots_of: RobotsOf | None = setting(
         None,
         help="robots that ran for each of several logs",
@@ -98,6 +118,8 @@ class FitOptions:
                 faults.add(name, f"{name} must be at least 1; got {getattr(self, name)}")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             faults.add("seed", f"seed must be a whole number, at least 0; got {self.seed!r}")
+        if self.period is not None and not (math.isfinite(self.period) and self.period >= 60):
+            faults.add("period", f"period must be a time of at least 60 s, or none; got {self.period!r}")
         if self.map_order > MAX_MAP_ORDER:
             faults.add("map_order", f"map_order must be at most {MAX_MAP_ORDER}; got {self.map_order}")
         faults.raise_if_any()

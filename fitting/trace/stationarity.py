@@ -1,40 +1,30 @@
-r"""Does the trace keep its rate? Change points of the rate, and a daily cycle. Both see only the time that was run.
+r"""Does the trace keep its rate? Change points of the rate, over the time that was run.
 
-Change points: the trace is cut into windows, of equally many gaps and again of equally much time (a slow part has few
+The trace is cut into windows, of equally many gaps and again of equally much time (a slow part has few
 gaps, a fast one takes little time). The logarithms of the windows' rates are split in two where the split lowers the
 sum of squares most, and again within the parts, as long as the gain exceeds :math:`12 \log(n)\,\hat\sigma^2` (a BIC
 with a margin). :math:`\hat\sigma^2` is the variance at low frequencies of what the split leaves, the median of the
 periodogram over the lowest eighth of the frequencies: the step that is tested is no part of it, and regimes that come
 and go many times, which a stationary model has too, raise no flag.
 
-Daily cycle: pages per running second of each hour on a sine and a cosine of the hour of day, with a covariance that
-allows for correlated errors (Newey and West, from statsmodels). Hours in which the crawler mostly stood still do not
-count.
+Daily cycles are another matter: `fitting.season` looks for them first and takes them out.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
-from fitting.trace.cleaning import Cleaning
 from fitting.trace.segments import Float, Int, Segments
 
 WINDOWS = 120
 PENALTY = 12.0
 SHORTEST = 5
 """Windows that a part must have."""
-HOUR, DAY = 3600.0, 86400.0
-MIN_DAYS = 2.0
 CHANGE = 1.5
 """Rates that differ by this factor count as changed; smaller steps matter to no buffer."""
-SWING = 0.2
-"""Half of the daily swing, relative to the mean, from which on it counts."""
-SIGNIFICANT = 0.001
-"""Of the daily cycle; with a few days the test itself is not exact, see docs/fitting.md for what it does."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +39,10 @@ class Stationarity:
         Mean gap in each part.
     ratio : float
         Largest over smallest of them.
-    daily_amplitude, daily_p : float
-        Half of the swing of the daily cycle relative to the mean, and its p-value; NaN for less than two days.
-    stationary : bool
-        No change by a factor of `CHANGE`, and no daily cycle of `SWING` or more.
+    latest : float
+        Rate of the last part over that of the whole trace; 1 where nothing changed.
+    changed, stationary : bool
+        Whether the rate changes by a factor of `CHANGE`; neither that nor a period was found.
     words : tuple of str
         The findings as sentences.
     """
@@ -60,8 +50,8 @@ class Stationarity:
     change_points: tuple[int, ...]
     levels: tuple[float, ...]
     ratio: float
-    daily_amplitude: float
-    daily_p: float
+    latest: float
+    changed: bool
     stationary: bool
     words: tuple[str, ...]
 
@@ -127,62 +117,28 @@ def _log_rates(ends: Float, begins: Int, even_time: bool) -> Float:
     return -np.log(np.diff(borders))
 
 
-def daily_cycle(parts: list[Float], phase: float) -> tuple[float, float]:
-    """Relative amplitude and p-value of a daily cycle, over the hours in which the crawler ran at least half.
-
-    Parameters
-    ----------
-    parts : list of array
-        Times of the pages of each stretch, in seconds.
-    phase : float
-        The time of day at second 0.
-
-    Returns
-    -------
-    tuple
-        Half of the swing over the hours that were seen, relative to their mean, and the p-value; (NaN, NaN) for less
-        than two days.
-    """
-    if not parts or parts[-1][-1] - parts[0][0] < MIN_DAYS * DAY or sum(part.size for part in parts) < 200:
-        return math.nan, math.nan
-    import statsmodels.api as sm
-
-    begin = parts[0][0]
-    hours = int((parts[-1][-1] - begin) / HOUR)
-    borders = begin + HOUR * np.arange(hours + 1)
-    pages, running = np.zeros(hours), np.zeros(hours)
-    for part in parts:
-        pages += np.diff(np.searchsorted(part, borders))
-        running += np.diff(np.clip(borders, part[0], part[-1]))
-    ran = running >= HOUR / 2
-    rates = pages[ran] / running[ran]
-    angle = 2 * np.pi * (borders[:-1][ran] + HOUR / 2 + phase) / DAY
-    design = np.column_stack([np.ones(rates.size), np.cos(angle), np.sin(angle)])
-    if rates.size < 24 or np.linalg.matrix_rank(design) < 3:
-        return math.nan, math.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = sm.OLS(rates, design).fit(cov_type="HAC", cov_kwds={"maxlags": 24})
-        p = float(fitted.f_test(np.eye(3)[1:]).pvalue)
-    swing = np.ptp(design[:, 1:] @ fitted.params[1:])
-    return float(swing / 2 / max(rates.mean(), 1e-300)), p
-
-
-def judge(data: Segments, cleaning: Cleaning, seconds: Float, phase: float | None) -> Stationarity:
-    """Both checks together, in words; `phase` is the time of day at second 0, None where there is no calendar."""
+def judge(data: Segments, periodic: bool = False) -> Stationarity:
+    """The changes in words; `periodic`: a period was found before, and `data` are the gaps without it."""
     points = change_points(data)
     levels = _levels(data, points)
     ratio = _ratio(levels)
-    amplitude, p = (math.nan, math.nan) if phase is None else daily_cycle(cleaning.parts(seconds), phase)
-    daily = bool(p < SIGNIFICANT and amplitude >= SWING)
     changed = bool(points) and ratio >= CHANGE
-    words = []
-    # A daily cycle is itself a change of the mean gap; it is told once.
-    if changed and not (daily and ratio <= 1.2 * (1 + amplitude) / max(1 - amplitude, 0.01)):
-        words.append(
-            f"the mean gap changes {len(points)} times, between {min(levels):.4g} s and {max(levels):.4g} s: one "
-            "stationary model averages over parts that differ; fit a stretch, or the parts, on their own"
+    words: tuple[str, ...] = ()
+    if changed:
+        times = "once" if len(points) == 1 else f"{len(points)} times"
+        found = (
+            f"the mean gap changes {times}, between {min(levels):.4g} s and {max(levels):.4g} s{_direction(levels)}, "
+            f"and is {levels[-1]:.4g} s in the end: the model is fitted without these changes and has the mean rate of "
+            "the log; a plan takes the latest"
         )
-    if daily:
-        words.append(f"the rate swings by {amplitude:.0%} over the day (p = {p:.1g}): fit the hours of interest alone")
-    return Stationarity(points, levels, ratio, amplitude, p, not changed and not daily, tuple(words))
+        words = (found,)
+    latest = float(data.gaps.mean()) / levels[-1] if changed else 1.0
+    return Stationarity(points, levels, ratio, latest, changed, not changed and not periodic, words)
+
+
+def _direction(levels: tuple[float, ...]) -> str:
+    """How a ramp goes; nothing for a single step or for changes to and fro."""
+    steps = np.diff(levels)
+    if steps.size < 2 or not (np.all(steps > 0) or np.all(steps < 0)):
+        return ""
+    return ", growing all the time" if steps[0] > 0 else ", shrinking all the time"

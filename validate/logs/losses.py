@@ -11,7 +11,7 @@ from crawltwin.model import BMAP, ScaledStream, Scenario, exponential
 from crawltwin.model.errors import Fault, InputError
 from fitting import FitResult
 from validate.logs.agreement import compare_log
-from validate.logs.trace import trace_of_fit
+from validate.logs.trace import even_trace_of, trace_of_fit
 from validate.plan import ValidationPlan
 from validate.verdict import Word, worst_word
 
@@ -109,7 +109,9 @@ def compare_losses(
     """
     if not loads or any(not load > 0 for load in loads):
         raise InputError([Fault("loads", f"loads must be positive numbers; got {list(loads)}")])
-    data, (trace, _) = result.batches.segments, trace_of_fit(result, seed)
+    data = result.segments
+    # Where the rate follows the time of day, the process stands for the trace on the clock on which it does not.
+    trace = trace_of_fit(result, seed)[0] if result.evened is None else even_trace_of(data)
     rate = float(data.sizes.sum() / data.gaps.sum())
     poisson = BMAP.poisson(1 / float(data.gaps.mean()), (data.batch_counts / len(data)).tolist())
     rows = []

@@ -7,6 +7,7 @@ import numpy as np
 from crawltwin.model.checks import FloatArray
 from fitting import FitResult
 from fitting.trace.batches import find_batches
+from fitting.trace.segments import Segments
 from simulate import RecordedTrace
 
 
@@ -37,6 +38,11 @@ def trace_of_fit(fit: FitResult, seed: int = 1) -> tuple[RecordedTrace, tuple[st
         pages = np.concatenate([np.arange(stretch.first, stretch.last) for stretch in stretches])
         content, notes = _filled(fit.log.size[pages], seed)
     return RecordedTrace(np.concatenate(times), np.concatenate(sizes), content=content), notes
+
+
+def even_trace_of(data: Segments) -> RecordedTrace:
+    """The fitted gaps one after the other, each with the batch that ends it."""
+    return RecordedTrace(np.cumsum(data.gaps), data.sizes)
 
 
 def _filled(size: FloatArray, seed: int) -> tuple[FloatArray | None, tuple[str, ...]]:

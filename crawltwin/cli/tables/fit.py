@@ -19,6 +19,8 @@ def show_fit(result: FitResult, replayed: LossAgreement | None, assumed: list[st
     _trace(answer["trace"])
     _candidates(result)
     sizes = ", ".join(f"{k}: {p:.3g}" for k, p in enumerate(answer["batch_sizes"][:10], start=1) if p > 0)
+    if result.season is not None and result.season.found:
+        say(f"Time of day: {result.season.in_words()}.", style="bold")
     say(f"Batch sizes {sizes}; {result.batch_test.words}.")
     for name, fit in (("Content size (bytes)", result.sizes), ("Time until stale (s)", result.obsolescence)):
         if fit is not None:

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from fitting.season.even_clock import even_trace
 from fitting.trace.batches import find_batches
 from fitting.trace.cleaning import clean
 from fitting.trace.segments import Segments
-from fitting.trace.stationarity import change_points, daily_cycle, judge
+from fitting.trace.stationarity import change_points
 
 HOUR, DAY = 3600.0, 86400.0
 
@@ -23,14 +24,14 @@ def drawn(rate, span, most, seed):
 
 def judged(times):
     cleaning = clean(times)
-    return judge(find_batches(times, cleaning, 1e-6).segments, cleaning, times, 0.0)
+    return even_trace(find_batches(times, cleaning, 1e-6), cleaning, times, 0.0, DAY)
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("after", [1, 3])
 def test_a_tenfold_step_is_told(after, seed):
     """Two pages per second for three hours, then one in five seconds: once as long, once for an hour alone."""
-    found = judged(drawn(lambda t: np.where(t < 3 * HOUR, 2.0, 0.2), (3 + after) * HOUR, 2.0, seed))
+    found = judged(drawn(lambda t: np.where(t < 3 * HOUR, 2.0, 0.2), (3 + after) * HOUR, 2.0, seed)).stationarity
     assert not found.stationary
     assert found.ratio == pytest.approx(10, rel=0.15)
     assert len(found.change_points) == 1
@@ -40,8 +41,10 @@ def test_a_tenfold_step_is_told(after, seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_a_large_swing_of_less_than_two_days_is_told(seed):
     swing = judged(drawn(lambda t: 0.1 * (1 + 0.9 * np.sin(2 * np.pi * t / DAY)), 1.6 * DAY, 0.19, seed))
-    assert not swing.stationary
+    assert not swing.stationarity.stationary
+    assert not swing.season.found
     assert "the mean gap changes" in swing.words[0]
+    assert "a cycle cannot be told from a trend" in swing.words[0]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -49,7 +52,7 @@ def test_a_large_swing_of_less_than_two_days_is_told(seed):
 def test_stopped_nights_are_no_daily_cycle(days, seed):
     """A constant rate from 8 to 20 o'clock, nothing at night: the crawler was stopped, its rate did not swing."""
     day = judged(drawn(lambda t: 0.05 * (abs(t % DAY / HOUR - 14) < 6), days * DAY, 0.05, seed))
-    assert day.stationary, day.words
+    assert day.stationarity.stationary, day.words
     afternoon = judged(
         drawn(
             lambda t: 0.05 * (abs(t % DAY / HOUR - 14) < 6) * np.where(t % DAY > 14 * HOUR, 1.0, 0.4),
@@ -58,8 +61,8 @@ def test_stopped_nights_are_no_daily_cycle(days, seed):
             seed,
         )
     )
-    assert not afternoon.stationary
-    assert any("over the day" in words for words in afternoon.words)
+    assert afternoon.season.found
+    assert afternoon.words == ()
 
 
 def test_regimes_that_come_and_go_are_stationary():
@@ -80,15 +83,3 @@ def test_changes_of_rate_are_found_and_correlation_is_not_taken_for_one():
     assert found == pytest.approx(12_000, abs=400)
     regime = np.repeat(rng(2).random(400) < 0.5, 50)
     assert change_points(Segments.of(rng(3).exponential(1.0, 20_000) * np.where(regime, 5.0, 1.0))) == ()
-
-
-def test_a_daily_cycle_is_measured():
-    times = np.sort(rng().uniform(0, 10 * 86400, 20_000))
-    amplitude, p = daily_cycle([times], 0.0)
-    assert p > 0.01
-    assert amplitude < 0.05
-    kept = times[rng(2).random(times.size) < 0.5 * (1 + 0.6 * np.sin(2 * np.pi * times / 86400))]
-    amplitude, p = daily_cycle([kept], 0.0)
-    assert amplitude == pytest.approx(0.6, abs=0.06)
-    assert p < 1e-10
-    assert np.isnan(daily_cycle([times[times < 86400]], 0.0)[0])

@@ -3,7 +3,8 @@
 import pytest
 
 from crawltwin.model import InputError, LevelPolicy, ThresholdPolicy
-from crawltwin.plan.wording import in_rate, in_time, instruction, read_share, read_time, rounded, with_interval
+from crawltwin.model.settings import read_time
+from crawltwin.plan.wording import in_rate, in_time, instruction, read_share, rounded, with_interval
 
 
 @pytest.mark.parametrize(

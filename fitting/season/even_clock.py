@@ -1,0 +1,70 @@
+"""The trace on a clock on which its rate holds: first the pace of the period is taken out, then changes that remain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fitting.season.running import Running
+from fitting.season.season import Season, find_season
+from fitting.trace.batches import Batches
+from fitting.trace.cleaning import Cleaning
+from fitting.trace.segments import Float, Segments
+from fitting.trace.stationarity import Stationarity, judge
+
+
+@dataclass(frozen=True, eq=False)
+class EvenTrace:
+    """A trace, what changes in it, and its gaps without that.
+
+    Attributes
+    ----------
+    season : Season or None
+        None: no period was looked for.
+    stationarity : Stationarity
+        Changes that the period does not explain.
+    segments : Segments
+        Gaps on the even clock, as long as those of the trace in sum; the trace itself where its rate holds.
+    """
+
+    season: Season | None
+    stationarity: Stationarity
+    segments: Segments
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What one stationary model cannot say: a change, and whether it may be part of a cycle."""
+        season, found = self.season, self.stationarity
+        short = f"; {season.too_short_in_words()}" if season is not None and season.too_short else ""
+        return tuple(f"{words}{short}" for words in found.words)
+
+
+def even_trace(
+    batches: Batches, cleaning: Cleaning, seconds: Float, phase: float | None, period: float | None, utc: bool = False
+) -> EvenTrace:
+    """Look for a period and for changes, and take both out.
+
+    Parameters
+    ----------
+    seconds : array
+        Times of all pages.
+    phase : float, optional
+        Seconds from the beginning of a period to second 0; None: the log has no calendar.
+    period : float, optional
+        Seconds; None: none is looked for.
+    utc : bool
+        Whether the calendar is in universal time.
+    """
+    data, season = batches.segments, None
+    if phase is not None and period is not None:
+        running = Running.of(batches, cleaning, seconds, phase, period)
+        season = find_season(running, utc)
+        if season.pace is not None:
+            data = season.pace.evened(data, np.concatenate([own[:-1] for own in running.stretches]))
+    found = judge(data, season is not None and season.found)
+    if found.changed:
+        sizes = np.diff([0, *found.change_points, len(data)])
+        gaps = data.gaps / np.repeat(found.levels, sizes)
+        data = Segments(gaps * (data.gaps.sum() / gaps.sum()), data.sizes, data.first)
+    return EvenTrace(season, found, data)

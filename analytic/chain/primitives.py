@@ -129,6 +129,20 @@ class Chain:
         """How many levels up one batch can lead."""
         return max((o.step for levels in self.alike for o in self.flows[levels[0]].outcomes), default=0)
 
+    @cached_property
+    def exact_window(self) -> int:
+        """The fewest oldest waiting pages whose order tells everything.
+
+        Pages of one batch are exchangeable, so the order of those behind the window matters only when they are of
+        several batches: when pages came in while more than the window's pages were waiting.
+        """
+        entered = (
+            self.indexers.waiting(int(levels[-1]))
+            for levels in self.alike
+            if any(o.step and o.move.rates.any() for o in self.flows[levels[0]].outcomes)
+        )
+        return max(entered, default=0)
+
     @property
     def service(self) -> PhaseType:
         """Indexing time, lumped."""

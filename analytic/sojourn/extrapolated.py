@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from analytic.linear.extrapolation import Limit, limit
+from analytic.linear.extrapolation import Common, Limit, limit
 from analytic.sojourn.law import Fate, SojournLaw
 from analytic.sojourn.levels import LevelSojournTimes
 from crawltwin.model.checks import FloatArray
@@ -24,15 +24,15 @@ class WindowSojournTimes(SojournLaw):
     noise : float
         Relative error of each law itself.
     remaining : int
-        Windows left until all pages are in order; with 0 the last law is exact and nothing is extrapolated.
-    share : float
-        Least share of a correction to expect as error, as found for the stationary measures.
+        Windows left until nothing is forgotten; with 0 the last law is exact and nothing is extrapolated.
+    common : Common
+        What the sequences of the stationary measures have in common.
     """
 
     laws: tuple[LevelSojournTimes, ...]
     noise: float
     remaining: int
-    share: float
+    common: Common
 
     def probability(self, fate: Fate) -> float:
         """P(a page has this fate); for `all`, the probability of being accepted."""
@@ -75,4 +75,4 @@ class WindowSojournTimes(SojournLaw):
         if self.remaining == 0:
             last = np.asarray(values[-1], dtype=np.float64)
             return Limit(last, self.noise * np.abs(last))
-        return limit(values, self.noise, self.remaining, self.share)
+        return limit(values, self.noise, self.remaining, self.common)

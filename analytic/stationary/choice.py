@@ -168,7 +168,7 @@ def _window(chain: Chain, progress: Progress | None) -> Solved:
     found = solve_window(chain, progress=progress)
     notes = [
         f"windows of {found.windows[0]} to {found.windows[-1]} ordered pages"
-        + (": the last keeps all, so the answer is exact" if found.exact else ", every measure extrapolated")
+        + (": the last forgets nothing, so the answer is exact" if found.exact else ", every measure extrapolated")
     ]
     if not found.reached:
         notes.append("the tolerance was not reached: a wider window does not fit; see the error of each measure")

@@ -1,11 +1,12 @@
 r"""Phase-type obsolescence where R^K does not fit: the ordered window, extrapolated, with an error estimate.
 
 Only the H oldest waiting pages keep their phases in order; of the others the chain knows the counts by phase,
-and a page that moves up into the window is drawn from the counts. H = 0 is service in random order, H = K - 2
-is the paper's chain. The state space grows as :math:`R^H K^R` and the error falls geometrically in H, so
-windows of 0, 1, 2, ... pages are solved, each starting from the last, and every measure is extrapolated by
-itself (`analytic.linear.extrapolation`) until each error estimate is below the tolerance or the next window would not
-fit.
+and a page that moves up into the window is drawn from the counts. H = 0 is service in random order. Nothing is lost
+when the pages behind the window are always of one batch (`Chain.exact_window`): from H = K - 2 on, or K - b - 1 where
+only batches of b pages come and are taken whole or not at all. The state space grows as :math:`R^H K^R` and the error
+falls geometrically in H, so windows of 0, 1, 2, ... pages are solved, each starting from the last, and every measure is
+extrapolated by itself (`analytic.linear.extrapolation`) until each error estimate is below the tolerance or the next
+window would not fit.
 
 Levels so high that all of them together hold less than `CUT` of the mass are left out of the windows: there the rate
 at which pages become obsolete is continued in proportion to the number waiting, and the level masses follow from the
@@ -26,7 +27,7 @@ from analytic.chain.primitives import Chain
 from analytic.chain.sizes import refuse_above
 from analytic.chain.summary import Summary, basic_measures
 from analytic.linear.count_vectors import count_states
-from analytic.linear.extrapolation import SHORTEST, limits
+from analytic.linear.extrapolation import ALONE, SHORTEST, Common, limits
 from analytic.linear.kronecker import AnyArray
 from analytic.sojourn.extrapolated import WindowSojournTimes
 from analytic.sojourn.levels import LevelSojournTimes
@@ -79,7 +80,7 @@ class WindowSolution:
     residual : float
         Of the widest window's chain.
     exact : bool
-        True when the widest window keeps all pages in order: nothing was extrapolated.
+        True when the widest window forgets nothing: nothing was extrapolated.
     reached : bool
         Whether every estimate is below the tolerance.
     """
@@ -139,8 +140,7 @@ def solve_window(
     windows: list[int] = []
     solution: LevelSolution | None = None
     start: list[AnyArray] | None = None
-    deepest = cut.indexers.waiting(cut.top)
-    for window in range(deepest + 1):
+    for window in range(cut.exact_window + 1):
         if windows and _states(cut, window) > max_states:
             break
         solution = solve_matrix_free(cut, tolerance=noise, window=window, start=start, max_bytes=max_bytes)
@@ -149,9 +149,9 @@ def solve_window(
         values.append(_values(full, summary, law))
         laws = [*laws[1 - SHORTEST :], law]
         windows.append(window)
-        remaining = max(deepest - 1 - window, 0)
+        remaining = cut.exact_window - window
         exact = remaining == 0
-        found, errors, share = _limits(values, remaining, noise)
+        found, errors, common = _limits(values, remaining, noise, cut.reach)
         _unseen(errors, found, cut.top)
         worst = relative_error(found, errors)
         if progress is not None:
@@ -164,7 +164,7 @@ def solve_window(
         measures={name: _plain(value) for name, value in found.items()},
         errors={name: _plain(value) for name, value in errors.items()},
         summary=summary,
-        sojourn=WindowSojournTimes(tuple(laws), noise, remaining, share),
+        sojourn=WindowSojournTimes(tuple(laws), noise, remaining, common),
         windows=tuple(windows),
         states=solution.states,
         sweeps=solution.sweeps,
@@ -224,7 +224,7 @@ def _cut(chain: Chain, max_states: int) -> Chain:
 
 def _refuse_too_large(chain: Chain, max_states: int) -> None:
     """An estimate needs a few windows; refuse when they do not fit."""
-    window = min(SHORTEST - 1, max(chain.indexers.waiting(chain.top) - 1, 0))
+    window = min(SHORTEST - 1, chain.exact_window)
     refuse_above(
         max_states,
         _states(chain, window),
@@ -261,15 +261,15 @@ def _values(chain: Chain, summary: Summary, law: LevelSojournTimes) -> dict[str,
 
 
 def _limits(
-    values: list[dict[str, FloatArray]], remaining: int, noise: float
-) -> tuple[dict[str, FloatArray], dict[str, FloatArray], float]:
+    values: list[dict[str, FloatArray]], remaining: int, noise: float, batch: int
+) -> tuple[dict[str, FloatArray], dict[str, FloatArray], Common]:
     if remaining == 0:
-        return values[-1], {name: 10 * noise * np.abs(value) for name, value in values[-1].items()}, 0.0
-    found, share = limits(values, noise, remaining)
+        return values[-1], {name: 10 * noise * np.abs(value) for name, value in values[-1].items()}, ALONE
+    found, common = limits(values, noise, remaining, batch)
     extrapolated, errors = {}, {}
     for name, each in found.items():
         extrapolated[name], errors[name] = each.value, each.error
-    return extrapolated, errors, share
+    return extrapolated, errors, common
 
 
 def _unseen(errors: dict[str, FloatArray], found: dict[str, FloatArray], top: int) -> None:

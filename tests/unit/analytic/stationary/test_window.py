@@ -79,6 +79,27 @@ def test_one_counted_page_forgets_nothing() -> None:
     assert but_one.states == all_in_order.states
 
 
+@pytest.mark.parametrize(
+    ("admission", "capacity", "exact"), [("partial", 9, 7), ("all-or-nothing", 9, 4), ("overflow", 7, 5)]
+)
+def test_pages_of_one_batch_need_no_order(admission: str, capacity: int, exact: int) -> None:
+    # Only batches of 4 pages: behind a window as long as the queue that a batch can find there is nobody else.
+    batches = BMAP([[[-0.9]], [[0.0]], [[0.0]], [[0.0]], [[0.9]]])
+    clock = hyperexponential([0.6, 0.4], [0.5, 0.04])
+    chain = Chain.of(Scenario(capacity, ModeMatrices({1: batches}), exponential(1.0), clock, admission=admission))
+    assert chain.exact_window == exact
+    truth = exact_measures(chain)
+    found = solve_window(chain, tolerance=1e-9)
+    assert found.exact
+    assert found.windows[-1] == exact
+    for measure, expected in truth.items():
+        np.testing.assert_allclose(found.measures[measure], np.asarray(expected), rtol=1e-7, atol=1e-15)
+    shorter = solve_matrix_free(chain, window=exact - 1, tolerance=1e-11)
+    assert basic_measures(chain, shorter.summary)["starvation_probability"] != pytest.approx(
+        truth["starvation_probability"], rel=1e-8
+    )
+
+
 def test_no_order_at_all_is_random_service_with_the_same_flows() -> None:
     chain = Chain.of(HYPER)
     found = solve_matrix_free(chain, window=0)
@@ -189,9 +210,9 @@ def test_measures_share_their_estimates() -> None:
     rough = [1 + 0.5**k * (1 + 0.3 * np.sin(k)) for k in range(7)]
     smooth = [2 + 0.5**k for k in range(7)]
     values = [{"rough": np.asarray(a), "smooth": np.asarray(b)} for a, b in zip(rough, smooth)]
-    together, share = limits(values, 0.0, 50)
+    together, common = limits(values, 0.0, 50)
     alone = limit(smooth, 0.0, 50)
-    assert share > 0.05
+    assert common.share > 0.05
     assert together["smooth"].error > alone.error
 
 

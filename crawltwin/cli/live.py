@@ -18,6 +18,7 @@ EPILOG = """examples:
   crawltwin live demo --minutes 30               longer crawls, narrower intervals
   crawltwin live demo --keep records             keep the records, for `crawltwin fit records/crawl-0.jsonl`
   crawltwin live arena records/crawl-0.jsonl     the same crawl under other rules of control: who is best, by how much
+  crawltwin live arena records/crawl-0.jsonl --report arena    the same with a page
 
 The first crawl runs four robots. A model is fitted to its record, five policies are predicted, then run.
 Exit code 1 when a prediction of mean pages, stale share or active robots is different. Needs the extra `live`.
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from crawltwin.live.demo.settings import DemoSettings
 
     parser.add_argument("what", choices=("demo", "arena"), help="the demonstration, or a record under several rules")
-    parser.add_argument("record", metavar="RECORD", nargs="?", help="arena: the record of a crawl with robots always")
+    parser.add_argument("record", metavar="RECORD", nargs="?", help="arena: the record of a crawl")
     add_settings(parser, DemoSettings)
     parser.add_argument("--keep", metavar="DIR", help="keep the records of the crawls there")
     add_output(parser, report="report.html, report.md, report.json and pictures")
@@ -81,12 +82,15 @@ def _arena(options: argparse.Namespace, chosen: DemoSettings) -> int:
 
     if options.record is None:
         raise InputError("RECORD must be given with arena; got none. `crawltwin live demo --keep DIR` writes some")
-    if options.report:
-        raise InputError("--report may not be given with arena; got it. Use --json or --out")
     record = Record.read(options.record)
     fitted = fit_record(record)
     policy = recommend(fitted, WEIGHTS)
     standings = contest(record, fitted, contestants(fitted, policy), WEIGHTS, chosen.seed, chosen.confidence)
+    if options.report:
+        from crawltwin.pages.live_crawl.arena import arena_report
+
+        scenario = fitted.scenario(policy, WEIGHTS)
+        save_report(arena_report(standings, fitted, scenario, chosen.seed, command_line()), options.report)
     answer = {"policy": policy.to_mapping(), "standings": [one.to_json() for one in standings]}
 
     def show() -> None:

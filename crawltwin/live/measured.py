@@ -94,10 +94,7 @@ def amounts(record: Record, edges: Float) -> Float:
         return np.histogram(times, edges, weights=weight)[0].astype(np.float64)
 
     def integral(values: Float) -> Float:
-        # The state holds from its line to the next one.
-        lengths = np.diff(record.time, append=max(float(edges[-1]), float(record.time[-1])))
-        grown = np.concatenate([[0.0], np.cumsum(lengths * values)])
-        return np.diff(np.interp(edges, np.append(record.time, record.time[-1] + lengths[-1]), grown))
+        return time_integrals(record, values, edges)
 
     indexers = int(record.opened.get("indexers") or 1)
     idle = (indexers - np.minimum(record.level, indexers)) / indexers
@@ -116,6 +113,13 @@ def amounts(record: Record, edges: Float) -> Float:
         "starvation": integral(idle),
     }
     return np.stack([columns[name] for name in _AMOUNTS], axis=1)
+
+
+def time_integrals(record: Record, values: Float, edges: Float) -> Float:
+    """Time integrals of a value of the state between neighbouring `edges`; it holds from its line to the next one."""
+    lengths = np.diff(record.time, append=max(float(edges[-1]), float(record.time[-1])))
+    grown = np.concatenate([[0.0], np.cumsum(lengths * values)])
+    return np.diff(np.interp(edges, np.append(record.time, record.time[-1] + lengths[-1]), grown))
 
 
 def _rates(rows: FloatArray) -> Rates:

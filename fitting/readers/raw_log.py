@@ -79,6 +79,30 @@ class RawLog:
     depth: npt.NDArray[np.int16] | None = None
     robots: npt.NDArray[np.int32] | None = None
 
+    @classmethod
+    def of_times(cls, times: Int) -> RawLog:
+        """A log of bare deliveries at these times, in nanoseconds since 1970."""
+        time = np.sort(times)
+        return cls(
+            format="times",
+            detected=False,
+            files=(),
+            time=time,
+            size=None,
+            page=None,
+            content=None,
+            rows=time.size,
+            dropped={},
+            other_lines=0,
+            broken=0,
+            broken_shown=(),
+            out_of_order=0,
+            resolution=resolution(time),
+            zoned=True,
+            from_gaps=False,
+            notes=(),
+        )
+
     def __len__(self) -> int:
         return int(self.time.size)
 

@@ -7,7 +7,12 @@ from crawltwin.live.record import Record
 from crawltwin.live.recorder import FORMAT
 
 
-def made_record(
+def made_record(policy, seconds, seed, **more):
+    """What `made_events` plays, as a record."""
+    return Record.of(made_events(policy, seconds, seed, **more))
+
+
+def made_events(
     policy, seconds, seed, *, capacity=10, latencies=((0.7, 0.3), (0.3, 0.9)), service=0.1, lifetime=1.2, spells=None
 ):
     """`spells` = (mean normal, mean slow, factor); exponential service and lifetime; fetches are never broken off."""
@@ -93,4 +98,4 @@ def made_record(
         look(time, polled=kind == "look")
         begin_fetches(time)
     write(seconds, "closed", present=level())
-    return Record.of(events)
+    return events

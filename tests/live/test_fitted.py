@@ -51,9 +51,13 @@ def test_a_record_that_is_too_short_is_refused():
         fit_record(made_record(ALWAYS, 5.0, 1))
 
 
-def test_a_record_of_a_policy_that_changes_the_robots_is_refused():
-    with pytest.raises(InputError, match="one number of robots must have run all the time"):
-        fit_record(made_record(ThresholdPolicy([4, 1], [2]), 100.0, 1))
+@pytest.mark.parametrize("policy", [ThresholdPolicy([4, 1], [2]), ThresholdPolicy([4, 2], [4], resume=[1])])
+def test_the_laws_come_back_from_a_crawl_under_control_too(policy):
+    found = fit_record(made_record(policy, 1200.0, 1), 4.0)
+    assert found.robots == 4
+    assert found.fetch.mean == pytest.approx(0.48, rel=0.06)
+    assert found.service.mean == pytest.approx(0.1, rel=0.05)
+    assert found.pause == pytest.approx(0.0, abs=0.01)
 
 
 def test_predictions_from_one_crawl_hold_for_five_policies():

@@ -53,9 +53,12 @@ def show_standings(standings: Sequence[Standing]) -> None:
             number(one.cost, 4),
             number(one.difference.value, 3),
             f"{number(one.difference.low, 3)} to {number(one.difference.high, 3)}",
-            one.word if place else "ours",
+            one.word() if place else "ours",
         )
         for place, one in enumerate(standings)
     ]
     headings = ("rule", ">cost", ">less ours", ">interval, all at once", "against ours")
     show_table("One recorded crawl under several rules", headings, rows)
+    for one in standings[1:]:
+        if one.better_in:
+            say(f"{one.name} is better than ours in: {', '.join(one.better_in).replace('_', ' ')}.")

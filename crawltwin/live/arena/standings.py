@@ -2,8 +2,8 @@
 
 The k-th fetch takes as long as the k-th of the record, the j-th delivered page is indexed as long as the j-th of the
 record and lives as long as the j-th drawn lifetime, whatever the rule. Each replication begins at another place of the
-record. The difference of a rule's cost to ours is taken replication by replication; the intervals hold for all rules at
-once (Bonferroni).
+record. The differences of a rule's measures to ours are taken replication by replication; the intervals hold for all
+rules and all measures at once (Bonferroni).
 """
 
 from __future__ import annotations
@@ -29,24 +29,56 @@ SECONDS = 150.0
 """Length of each replication."""
 
 
+SHOWN = (
+    *("cost", "loss_probability", "obsolescence_probability", "mean_sojourn_served"),
+    *("arrival_rate", "starvation_probability", "mean_active_robots"),
+)
+"""What the rules are compared by; the cost decides."""
+WANTED = {"arrival_rate": 1}
+"""More is better for these, less for all others."""
+
+
 @dataclass(frozen=True)
 class Standing:
-    """One rule: its mean cost, and its cost less that of our policy with an interval that holds for all at once."""
+    """One rule: its mean measures, and each less that of our policy, with intervals that hold for all at once."""
 
     name: str
-    cost: float
-    difference: Interval
+    values: dict[str, float]
+    differences: dict[str, Interval]
 
     @property
-    def word(self) -> str:
-        """Better than ours, worse, or not to be told apart."""
-        if self.difference.high < 0:
+    def cost(self) -> float:
+        """Its mean cost."""
+        return self.values["cost"]
+
+    @property
+    def difference(self) -> Interval:
+        """Its cost less that of our policy."""
+        return self.differences["cost"]
+
+    def word(self, measure: str = "cost") -> str:
+        """Better than ours in a measure, worse, or not to be told apart."""
+        found, sign = self.differences[measure], WANTED.get(measure, -1)
+        if sign * found.low > 0 and sign * found.high > 0:
             return "better"
-        return "worse" if self.difference.low > 0 else "not told apart"
+        return "worse" if sign * found.low < 0 and sign * found.high < 0 else "not told apart"
+
+    @property
+    def better_in(self) -> tuple[str, ...]:
+        """The measures in which it beats our policy."""
+        return tuple(measure for measure in SHOWN if self.word(measure) == "better")
 
     def to_json(self) -> dict[str, Any]:
         """For programs."""
-        return {"rule": self.name, "cost": self.cost, "difference": self.difference.to_json(), "word": self.word}
+        return {
+            "rule": self.name,
+            "cost": self.cost,
+            "difference": self.difference.to_json(),
+            "word": self.word(),
+            "measures": self.values,
+            "differences": {name: found.to_json() for name, found in self.differences.items()},
+            "better_in": list(self.better_in),
+        }
 
 
 def contestants(fitted: FittedCrawl, policy: ThresholdPolicy) -> list[Callable[[], Rule]]:
@@ -70,7 +102,7 @@ def contest(
     confidence: float = 0.95,
 ) -> list[Standing]:
     """The standing of each rule; the first one is ours."""
-    costs = np.empty((REPLICATIONS, len(rules)))
+    seen = np.empty((REPLICATIONS, len(rules), len(SHOWN)))
     fetch = record.fetch[np.isfinite(record.fetch) & (record.fetch > 0)]
     service = record.service[np.isfinite(record.service)]
     for replication in range(REPLICATIONS):
@@ -83,14 +115,16 @@ def contest(
             else np.full(1, np.inf),
         )
         for place, rule in enumerate(rules):
-            costs[replication, place] = float(replay(rule(), draws, fitted.capacity, SECONDS).cost(weights))
-    level = 1 - (1 - confidence) / max(len(rules) - 1, 1)
+            found = replay(rule(), draws, fitted.capacity, SECONDS).measures(weights)
+            seen[replication, place] = [float(found[name]) for name in SHOWN]
+    level = 1 - (1 - confidence) / max((len(rules) - 1) * len(SHOWN), 1)
     standings = []
     for place, rule in enumerate(rules):
-        gaps = costs[:, place] - costs[:, 0]
-        error = float(standard_errors(gaps))
-        interval = student(float(gaps.mean()), error, REPLICATIONS, level)
-        standings.append(Standing(rule().name, float(costs[:, place].mean()), interval))
+        gaps = seen[:, place] - seen[:, 0]
+        pairs = zip(gaps.mean(axis=0).tolist(), np.atleast_1d(standard_errors(gaps)).tolist(), strict=True)
+        differences = [student(value, error, REPLICATIONS, level) for value, error in pairs]
+        values = seen[:, place].mean(axis=0).tolist()
+        standings.append(Standing(rule().name, *(dict(zip(SHOWN, row, strict=True)) for row in (values, differences))))
     return standings
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crawltwin.live.demo.spells import find_spells
+from crawltwin.live.measured import time_integrals
 from crawltwin.live.record import Float, Record
 from crawltwin.model import PhaseType, Scenario
 from crawltwin.model.arrivals.fetching import FetchingRobots
@@ -39,7 +40,7 @@ class FittedCrawl:
     Attributes
     ----------
     robots : int
-        Robots that ran.
+        The most robots that ran.
     capacity : int
     fetch, service : PhaseType
     lifetime : PhaseType or None
@@ -95,24 +96,26 @@ class FittedCrawl:
 
 
 def fit_record(record: Record, begin: float = 0.0, end: float | None = None) -> FittedCrawl:
-    """The model of a crawl with one number of robots, from the part of its record between `begin` and `end`.
+    """The model of a crawl, from the part of its record between `begin` and `end`, whatever policy it obeyed.
+
+    A robot that is wanted and does not fetch pauses between two fetches; one that is told to stop finishes its fetch.
+    So the time of robots is the integral of the larger of robots wanted and fetches under way, and the mean cycle of a
+    robot is that over the pages. With one number of robots all the time it is their number times the seconds.
 
     Raises
     ------
     InputError
-        When fewer than 100 pages were delivered, or the number of robots changed.
+        When fewer than 100 pages were delivered.
     """
     stop = record.seconds if end is None else min(end, record.seconds)
     own = (record.delivered >= begin) & (record.delivered < stop) & (record.fetch > 0)
     state = (record.time >= begin) & (record.time < stop)
     if own.sum() < FEWEST:
         raise InputError(f"at least {FEWEST} pages must have been delivered to fit a model; got {int(own.sum())}")
-    numbers = np.unique(record.robots[state])
-    if numbers.size != 1:
-        raise InputError(f"one number of robots must have run all the time; got {numbers.tolist()}")
-    robots = int(numbers[0])
+    robots = int(record.robots[state].max())
     ends, durations = record.delivered[own], record.fetch[own]
-    cycle = robots * (stop - begin) / float(own.sum())
+    working = np.maximum(record.robots, record.in_flight).astype(np.float64)
+    cycle = float(time_integrals(record, working, np.array([begin, stop]))[0]) / float(own.sum())
     stretch = max(cycle / float(durations.mean()), 1.0)
     fetch, spells, fetch_words = _fetch(ends, durations * stretch, cycle)
     served = (record.indexed >= begin) & (record.indexed < stop)

@@ -1,25 +1,17 @@
-"""A new policy when the pace has changed, and only one that is better by more than its doubt.
+"""A new policy when the crawl has changed, and only one that is better by more than its doubt.
 
-The scenario of the plan stays; its arrivals go faster or slower by the factor that was seen. The pace is known only up
-to its error, so the gain of the new policy over the present one is taken at both ends of its interval as well: the
-smallest of the three must be positive.
+The best policy of the model as it is now (thresholds, and resume points where they count) is held against the policy
+that is obeyed, in that model and in each of its variants, which are moved by the doubt of what was learnt. The smallest
+of the gains must be positive.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from dataclasses import dataclass
 
+from crawltwin.live.watch.refit import Relearnt
 from crawltwin.model import Scenario, ThresholdPolicy
-from crawltwin.model.arrivals.fetching import FetchingRobots
-from crawltwin.model.arrivals.kinds import ControlledArrivals, ModeMatrices
-from crawltwin.model.errors import InputError
-
-REACH = 2.0
-"""Standard errors of the pace that the gain must survive."""
-MOST_POLICIES = 400
 
 
 @dataclass(frozen=True)
@@ -30,9 +22,9 @@ class Improvement:
     ----------
     policy : ThresholdPolicy
     cost, before : float
-        Cost of it and of the present policy at the pace that was seen.
+        Cost of it and of the present policy in the model as it is now.
     gain, doubt : float
-        What it saves, and by how much that may be off because of the pace.
+        What it saves, and by how much that may be less because of what is not known well.
     """
 
     policy: ThresholdPolicy
@@ -42,63 +34,24 @@ class Improvement:
     doubt: float
 
 
-def faster(arrivals: ControlledArrivals, factor: float) -> ControlledArrivals:
-    """The same arrivals at `factor` times the pace."""
-    if isinstance(arrivals, FetchingRobots):
-        return replace(arrivals, fetch=arrivals.fetch.scaled(factor))
-    return ModeMatrices({robots: mode.scaled(factor) for robots, mode in arrivals.modes.items()})
+def improve(model: Relearnt, present: ThresholdPolicy) -> Improvement | None:
+    """A policy that is surely better than the present one; None where none is."""
+    from analytic import optimize
+
+    scenario = model.scenario.replace(policy=present)
+    best = optimize(scenario).best.policy
+    if best == present:
+        return None
+    before, after = cost_of(scenario, present), cost_of(scenario, best)
+    gains = [before - after, *(cost_of(one, present) - cost_of(one, best) for one in model.variants)]
+    if min(gains) <= 0:
+        return None
+    return Improvement(best, after, before, gains[0], gains[0] - min(gains))
 
 
-def cost_of(scenario: Scenario) -> float:
-    """The cost by the chain."""
+def cost_of(scenario: Scenario, policy: ThresholdPolicy) -> float:
+    """The cost of a policy by the chain."""
     from analytic import solve
 
-    found = solve(scenario).measures["cost"]
+    found = solve(scenario.replace(policy=policy)).measures["cost"]
     return math.inf if found is None else float(found)
-
-
-def improve(
-    scenario: Scenario,
-    present: ThresholdPolicy,
-    factor: float,
-    error: float,
-    cost: Callable[[Scenario], float] = cost_of,
-) -> Improvement | None:
-    """A better policy at `factor` (standard error `error`) times the scenario's pace; None where none surely is.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        With a cost.
-    present : ThresholdPolicy
-        What is obeyed now.
-    """
-    if scenario.cost is None:
-        raise InputError("the scenario must have a cost to tell a better policy; got none. Add [cost] to it")
-
-    def at(pace: float, policy: ThresholdPolicy) -> float:
-        return cost(scenario.replace(arrivals=faster(scenario.arrivals, pace), policy=policy))
-
-    low, high = max(factor - REACH * error, 0.05 * factor), factor + REACH * error
-    candidates = _candidates(scenario, present)
-    best = min(candidates, key=lambda policy: at(factor, policy))
-    gains = [at(pace, present) - at(pace, best) for pace in (factor, low, high)]
-    if best == present or min(gains) <= 0:
-        return None
-    after = at(factor, best)
-    return Improvement(best, after, after + gains[0], gains[0], gains[0] - min(gains))
-
-
-def _candidates(scenario: Scenario, present: ThresholdPolicy) -> Sequence[ThresholdPolicy]:
-    """Policies with one threshold between two numbers of robots that are known, or with none; looks as at present."""
-    numbers = sorted(scenario.arrivals.robot_numbers, reverse=True)
-    every = present.check_every
-    found = [ThresholdPolicy([one], check_every=0.0) for one in numbers]
-    pairs = list(combinations(numbers, 2))
-    step = max(1, math.ceil(len(pairs) * scenario.capacity / MOST_POLICIES))
-    found += [
-        ThresholdPolicy(pair, [limit], check_every=every)
-        for pair in pairs
-        for limit in range(0, scenario.capacity, step)
-    ]
-    return found

@@ -132,9 +132,12 @@ class Monitor:
         after = count / seconds if seconds > 0 else None
         alarm = {"time": time, "direction": word, "pace_before": 1 / self.reference.gap, "pace_after": after}
         self.alarms = [*self.alarms[-(KEPT_ALARMS - 1) :], alarm]
-        # What is normal now is learnt anew, from the first delivery after the alarm.
-        self.reference, self.test, self.learning = None, Cusum(), []
+        self.learn_anew()
         return 1
+
+    def learn_anew(self) -> None:
+        """What is normal is learnt from the next deliveries."""
+        self.reference, self.test, self.learning = None, Cusum(), []
 
     def to_json(self) -> dict[str, Any]:
         """As in the state file."""

@@ -1,23 +1,21 @@
-"""The watch itself: new lines of all logs in the order of their times, the test, the policy, the state file."""
+"""The watch itself: new lines of all logs in the order of their times, the test, the twin, the state file."""
 
 from __future__ import annotations
 
 import io
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from crawltwin.live.watch.better_policy import Improvement, cost_of, improve
-from crawltwin.live.watch.change import BLOCK
 from crawltwin.live.watch.follow import Piece, new_lines
 from crawltwin.live.watch.monitor import WINDOW, Monitor, State
 from crawltwin.live.watch.settings import WatchSettings
-from crawltwin.model import Scenario, ThresholdPolicy
+from crawltwin.live.watch.twin import Twin, check_outputs
+from crawltwin.model import Scenario
 from crawltwin.model.errors import InputError
-from crawltwin.model.files import check_writable, write_whole
-from crawltwin.model.policies.policy_file import PolicyFile
+from crawltwin.model.files import check_writable
 from fitting.readers.base import Reader
 from fitting.readers.detection import detect
 from fitting.readers.input.streams import Source
@@ -61,38 +59,24 @@ class Watcher:
         tell: Callable[[str], None] = lambda _words: None,
     ) -> None:
         self.paths, self.settings, self.state_path = tuple(paths), settings, state
-        self.scenario, self.policy_path, self.timezone, self.tell = scenario, policy_path, timezone, tell
-        self._cost: Callable[[Scenario], float] = cost_of
+        self.timezone, self.tell = timezone, tell
         self._reader: Reader | None = _named(log_format)
+        check_outputs(scenario, policy_path)
         check_writable(state)
         known = Path(state).exists()
         self.state = State.read(state) if known else State(Monitor(settings.learn))
         if known:
             tell(f"going on after {self.state.monitor.deliveries:,} deliveries")
-        if policy_path is not None:
-            check_writable(policy_path)
-            if scenario is None:
-                raise InputError("--policy must come with --scenario: the costs of policies come from it; got none")
-        self.model: Mapping[str, Any] = {} if scenario is None else solve_model(scenario)
+        self.twin = None if scenario is None else Twin(scenario, policy_path, self.state.facts, tell)
         self._refit_at: float | None = None
-
-    @property
-    def expected(self) -> float | None:
-        """Pages per unit of time by the model."""
-        found = self.model.get("arrival_rate")
-        return None if found is None else float(found)
+        for path in self.paths:
+            if not Path(path).exists():
+                tell(f"{path} does not exist yet: waiting for it")
 
     @property
     def monitor(self) -> Monitor:
         """The account."""
         return self.state.monitor
-
-    @property
-    def present(self) -> ThresholdPolicy | None:
-        """The policy that is obeyed now: that of the policy file, else that of the scenario."""
-        if self.policy_path is not None and Path(self.policy_path).exists():
-            return PolicyFile.read(self.policy_path).policy
-        return None if self.scenario is None or self.scenario.policy is None else self.scenario.policy.as_thresholds()
 
     def look(self, final: bool = False) -> int:
         """Read what is new, count it, save the state, and look for a policy where it is time; returns new alarms.
@@ -100,6 +84,9 @@ class Watcher:
         `final` counts also what waits for deliveries from before it.
         """
         monitor, raised = self.monitor, 0
+        if self.twin is not None:
+            self.twin.note_policy(monitor)
+        learning = monitor.reference is None
         fronts: dict[str, float] = {}
         streams = {path: new_lines(path, self.state.positions.get(path)) for path in self.paths}
         while streams:
@@ -120,8 +107,13 @@ class Watcher:
         self._save()
         for alarm in monitor.alarms[len(monitor.alarms) - raised :]:
             self.tell(alarm_words(alarm))
-        if raised or self._is_due():
-            self._renew(raised > 0)
+        if self.twin is not None:
+            learnt = learning and monitor.reference is not None and bool(monitor.alarms)
+            if raised:
+                self.twin.follow_alarm(monitor)
+            elif learnt or self._is_due():
+                self.twin.learn(monitor, self.paths)
+            self._save()
         return raised
 
     def _save(self) -> None:
@@ -159,72 +151,33 @@ class Watcher:
         last = self.monitor.last
         if self.settings.every <= 0 or last is None:
             return False
-        if self._refit_at is None:
+        due = self._refit_at is not None and last >= self._refit_at
+        if due or self._refit_at is None:
             self._refit_at = last + 60 * self.settings.every
-        return last >= self._refit_at
-
-    def _renew(self, after_alarm: bool) -> None:
-        last = self.monitor.last
-        self._refit_at = None if last is None else last + 60 * self.settings.every
-        found = self.better_policy(after_alarm)
-        if found is None or self.policy_path is None or self.scenario is None:
-            return
-        content = PolicyFile(found.policy).to_mapping(self.scenario.capacity) | {"cost": found.cost}
-        write_whole(self.policy_path, json.dumps(content, indent=1) + "\n")
-        self.tell(
-            f"a new policy was written: {found.policy.phrase}; cost {found.cost:.4g} instead of {found.before:.4g}, "
-            f"{found.gain:.2g} +- {found.doubt:.2g} saved"
-        )
-
-    def better_policy(self, after_alarm: bool = False) -> Improvement | None:
-        """A policy that is surely better at the pace that is seen now; None where there is none."""
-        present, monitor = self.present, self.monitor
-        if self.scenario is None or present is None or not self.expected:
-            return None
-        pace = monitor.alarms[-1]["pace_after"] if after_alarm and monitor.alarms else monitor.pace
-        if not pace:
-            return None
-        error = pace_error(monitor, after_alarm)
-        return improve(self.scenario, present, pace / self.expected, error * pace / self.expected, self._cost)
+        return due
 
     def summary(self) -> dict[str, Any]:
         """What the page and the gauges show."""
-        monitor, facts = self.monitor, self.state.facts
+        monitor, facts, twin = self.monitor, self.state.facts, self.twin
+        present = None if twin is None else twin.present
         reference = monitor.reference
         return {
             "deliveries": monitor.deliveries,
             "pace": monitor.pace,
-            "expected_pace": self.expected,
+            "expected_pace": None if twin is None else twin.expected,
             "normal_pace": None if reference is None else 1 / reference.gap,
             "threshold": None if reference is None else reference.threshold,
             "slower": monitor.test.slower,
             "faster": monitor.test.faster,
             "level": facts.get("level"),
             "robots": facts.get("robots"),
-            "predicted_loss": self.model.get("loss_probability"),
+            "predicted_loss": None if twin is None else twin.measures.get("loss_probability"),
             "alarms": list(monitor.alarms),
             "late": monitor.late,
             "pauses": monitor.pauses,
             "learning": None if reference is not None else len(monitor.learning) / monitor.learn,
-            "policy": None if self.present is None else self.present.phrase,
+            "policy": None if present is None else present.phrase,
         }
-
-
-def solve_model(scenario: Scenario) -> Mapping[str, Any]:
-    """The measures of the model under its own policy."""
-    from analytic import solve
-
-    return solve(scenario).measures
-
-
-def pace_error(monitor: Monitor, after_alarm: bool) -> float:
-    """Relative standard error of the pace: of the recent deliveries, or of those since the change."""
-    blocks = max(len(monitor.recent) / BLOCK, 1.0)
-    if after_alarm:
-        # The alarm comes after some hundred deliveries of the new pace.
-        blocks = max(min(blocks, 300 / BLOCK), 1.0)
-    deviation = monitor.reference.deviation if monitor.reference is not None else 1 / math.sqrt(BLOCK)
-    return deviation / math.sqrt(blocks)
 
 
 def alarm_words(alarm: dict[str, Any]) -> str:

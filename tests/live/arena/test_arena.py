@@ -1,5 +1,7 @@
 """The arena: rules do what they say, all see the same random numbers, and who is best is told with intervals."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -8,9 +10,10 @@ from crawltwin.live.arena.rules import AdditiveMultiplicative, Autoscaled, AutoT
 from crawltwin.live.arena.standings import Draws, contest, contestants, replay
 from crawltwin.live.demo.fitted import fit_record
 from crawltwin.live.demo.settings import WEIGHTS
+from crawltwin.live.recorder import Recorder
 from crawltwin.model import Scenario, ThresholdPolicy, exponential
 from crawltwin.model.arrivals.fetching import FetchingRobots
-from tests.live.made_record import made_record
+from tests.live.made_record import made_events, made_record
 from tests.live.small_chain import solve_small_chain
 
 
@@ -77,8 +80,24 @@ def test_the_contest_tells_a_bad_rule_and_not_two_equal_ones():
     ours, same, one = contest(
         record, fitted, [lambda: Thresholds(policy), lambda: Thresholds(policy), lambda: Fixed(1)], WEIGHTS
     )
-    assert ours.word == same.word == "not told apart" and same.difference.value == 0
-    assert one.word == "worse" and one.cost > ours.cost
+    assert ours.word() == same.word() == "not told apart" and same.difference.value == 0
+    assert one.word() == "worse" and one.cost > ours.cost
+    # One robot always costs more, but it is one robot: there it must be told that ours is not the best.
+    assert "mean_active_robots" in one.better_in and "arrival_rate" not in one.better_in
+    assert one.word("arrival_rate") == "worse"
+
+
+def test_the_page_tells_where_ours_is_not_the_best(tmp_path, capsys):
+    recorder = Recorder(tmp_path / "crawl.jsonl")
+    for event in made_events(ThresholdPolicy([4]), 100.0, 1):
+        recorder.write(**event)
+    recorder.close()
+    assert main(["live", "arena", str(tmp_path / "crawl.jsonl"), "--report", str(tmp_path / "page"), "--json"]) == 0
+    standings = json.loads(capsys.readouterr().out)["standings"]
+    page = (tmp_path / "page" / "report.html").read_text()
+    assert len(standings) == 8 and all(one["rule"] in page for one in standings)
+    assert "mean_active_robots" in next(one for one in standings if one["rule"] == "1 always")["better_in"]
+    assert "is better than ours: " in page
 
 
 def test_the_command(tmp_path, capsys):

@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 from crawltwin.cli.main import main
-from crawltwin.live.watch.better_policy import faster, improve
 from crawltwin.live.watch.monitor import RECENT, Monitor, State
 from crawltwin.live.watch.server import Server, metrics
 from crawltwin.live.watch.settings import WatchSettings
 from crawltwin.live.watch.watcher import Watcher
-from crawltwin.model import ThresholdPolicy, examples
 from crawltwin.model.errors import InputError
-from crawltwin.model.policies.policy_file import PolicyFile
 
 SETTINGS = WatchSettings(learn=800)
 
@@ -102,6 +99,15 @@ def test_a_pause_is_no_change_of_pace(tmp_path):
     assert watcher.monitor.pauses == 1
 
 
+def test_a_log_that_does_not_exist_yet_is_told(tmp_path):
+    told = []
+    watcher = watched(tmp_path / "crawl.log", tmp_path / "state", tell=told.append)
+    assert any("does not exist yet: waiting for it" in words for words in told)
+    (tmp_path / "crawl.log").write_text("".join(log_lines(30)))
+    watcher.look(final=True)
+    assert watcher.monitor.deliveries == 30
+
+
 def test_a_state_file_of_something_else_is_refused(tmp_path):
     for text in ("{}", "[]", '{"format": "crawltwin watch 1", "positions": {}}', "not json"):
         (tmp_path / "state").write_text(text)
@@ -112,38 +118,6 @@ def test_a_state_file_of_something_else_is_refused(tmp_path):
 def test_formats_without_lines_are_refused(tmp_path):
     with pytest.raises(InputError, match="one line per delivery"):
         Watcher([str(tmp_path / "x.csv")], SETTINGS, str(tmp_path / "state"), log_format="csv")
-
-
-def test_the_arrivals_go_faster():
-    for name in ("paper", "fetching"):
-        arrivals = examples.load(name).arrivals
-        for robots in arrivals.robot_numbers:
-            assert faster(arrivals, 1.7).page_rate(robots) == pytest.approx(1.7 * arrivals.page_rate(robots))
-
-
-def test_a_better_policy_is_written_whole_and_only_when_it_is_surely_better(tmp_path):
-    scenario = examples.load("paper")
-    bad = ThresholdPolicy([3], [])
-    better = improve(scenario, bad, 1.0, 0.01)
-    assert better is not None and better.gain > better.doubt
-    assert improve(scenario, better.policy, 1.0, 0.01) is None
-    (tmp_path / "crawl.log").write_text("".join(log_lines(2000)))
-    policy = tmp_path / "policy.json"
-    policy.write_text(json.dumps(PolicyFile(bad).to_mapping(scenario.capacity)))
-    settings = WatchSettings(learn=800, every=1.0)
-    watcher = Watcher(
-        [str(tmp_path / "crawl.log")], settings, str(tmp_path / "state"), scenario, str(policy), log_format="plain"
-    )
-    watcher.look()
-    with (tmp_path / "crawl.log").open("a") as file:
-        file.write("".join(log_lines(500, seed=9, start=1_700_002_500.0)))
-    watcher.look()
-    found = PolicyFile.read(policy).policy
-    assert found != bad
-    stamp = policy.stat().st_mtime_ns
-    watcher._refit_at = 0.0
-    watcher.look()
-    assert policy.stat().st_mtime_ns == stamp
 
 
 def test_the_page_and_the_gauges_are_on_the_loopback_address_alone():

@@ -1,0 +1,112 @@
+"""The model learnt anew from the newest deliveries, with the doubt of what they tell.
+
+How much is learnt depends on what the log tells:
+
+- A record of `crawltwin.live.scrapy` tells fetches, indexing and lifetimes, whatever policy was obeyed: all three laws
+  are fitted anew.
+- Another log of a crawl that ran one number of robots all the time: what that number brings is fitted anew, and the
+  other numbers of robots bring as much more or less than it as the scenario says.
+- A log of a crawl under thresholds does not tell how many robots brought which page. The scenario's arrivals keep their
+  form and go faster or slower.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from crawltwin.live.demo.fitted import fit_record
+from crawltwin.live.record import Record
+from crawltwin.live.watch.follow import new_lines
+from crawltwin.model import Scenario, ThresholdPolicy
+from crawltwin.model.arrivals.fetching import FetchingRobots
+from crawltwin.model.arrivals.kinds import ControlledArrivals, ModeMatrices
+from fitting import FitOptions, RawLog, fit
+from fitting.readers.input.json_objects import objects
+from fitting.readers.times.stamps import SECOND
+
+REACH = 2.0
+"""Standard errors of what was learnt that a better policy must survive."""
+RECORD_LINES = 40_000
+"""Lines of a record that are read again at the most: each page has about five."""
+QUICK = FitOptions(max_branches=3, max_stages=5, repetitions=20, refits=0)
+
+
+@dataclass(frozen=True)
+class Relearnt:
+    """A model, the same model moved by its doubt in each direction, and how it was learnt, in words."""
+
+    scenario: Scenario
+    variants: tuple[Scenario, ...]
+    words: str
+
+
+def faster(arrivals: ControlledArrivals, factor: float) -> ControlledArrivals:
+    """The same arrivals at `factor` times the pace."""
+    if isinstance(arrivals, FetchingRobots):
+        return replace(arrivals, fetch=arrivals.fetch.scaled(factor))
+    return ModeMatrices({robots: mode.scaled(factor) for robots, mode in arrivals.modes.items()})
+
+
+def retimed(scenario: Scenario, factor: float, error: float) -> Relearnt:
+    """The scenario at `factor` times its pace; `error` is the relative standard error of the factor."""
+
+    def at(pace: float) -> Scenario:
+        return scenario.replace(arrivals=faster(scenario.arrivals, pace))
+
+    slow, fast = factor * max(1 - REACH * error, 0.05), factor * (1 + REACH * error)
+    return Relearnt(at(factor), (at(slow), at(fast)), f"the scenario's arrivals, {factor:.3g} times as fast")
+
+
+def refit_stream(scenario: Scenario, robots: int, times: Sequence[float], error: float) -> Relearnt:
+    """What `robots` robots bring fitted anew to the times of their deliveries; the others in proportion to it.
+
+    `error` is the relative standard error of the pace.
+    """
+    log = RawLog.of_times(np.rint(np.asarray(times) * SECOND).astype(np.int64))
+    found = fit(log, options=QUICK)
+    before = scenario.arrivals
+    share = {number: before.page_rate(number) / before.page_rate(robots) for number in before.robot_numbers}
+    modes = {number: found.process.scaled(part) for number, part in share.items()}
+    anew = scenario.replace(arrivals=ModeMatrices(modes))
+    words = f"arrivals fitted anew to {len(log):,} deliveries ({found.chosen.name})"
+    return replace(retimed(anew, 1.0, error), words=words)
+
+
+def refit_record(scenario: Scenario, lines: Sequence[dict[str, Any]]) -> Relearnt:
+    """Fetches, indexing and lifetimes fitted anew to the lines of a record."""
+    opening: dict[str, Any] = {"event": "opened", "time": lines[0]["time"], "capacity": scenario.capacity}
+    opening |= {name: lines[0].get(name) for name in ("level", "robots", "in_flight")}
+    fitted = fit_record(Record.of([opening, *lines]))
+    most = max(scenario.arrivals.robot_numbers)
+
+    def model(**factors: float) -> Scenario:
+        made = replace(fitted, robots=most).scenario(ThresholdPolicy([most]), None, **factors)
+        indexing = {} if fitted.lifetime is None else {"obsolescence": made.obsolescence}
+        return scenario.replace(arrivals=made.arrivals, service=made.service, **indexing)
+
+    moved = [
+        model(**{name: 1 + sign * REACH * error})
+        for name, error in fitted.errors.items()
+        for sign in (-1, 1)
+        if abs(REACH * error) < 1
+    ]
+    words = f"fetches, indexing and lifetimes fitted anew to {fitted.pages:,} pages of the record"
+    return Relearnt(model(), tuple(moved), words)
+
+
+def newest_lines(paths: Sequence[str], since: float) -> list[dict[str, Any]]:
+    """The last lines of a record from `since` on, in order of time; a bounded number of them."""
+    kept: deque[dict[str, Any]] = deque(maxlen=RECORD_LINES)
+    for path in paths:
+        for piece in new_lines(path, None):
+            kept += [line for line in objects(piece.text.split(b"\n")[:-1]) if line and _is_since(line, since)]
+    return sorted(kept, key=lambda line: float(line["time"]))
+
+
+def _is_since(line: dict[str, Any], since: float) -> bool:
+    return "event" in line and isinstance(line.get("time"), int | float) and line["time"] >= since

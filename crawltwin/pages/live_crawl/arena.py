@@ -1,0 +1,135 @@
+"""The page of the arena: one recorded crawl under several rules, who is best, by how much, and where ours is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from crawltwin.live.arena.standings import REPLICATIONS, SECONDS, SHOWN, Standing
+from crawltwin.live.demo.fitted import FittedCrawl
+from crawltwin.model import MEASURES, CostWeights, Scenario
+from crawltwin.report import (
+    COLOURS,
+    Cell,
+    Column,
+    Figure,
+    Report,
+    Section,
+    Table,
+    Text,
+    Tone,
+    draw,
+    gather,
+    style_axes,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TONES: dict[str, Tone] = {"better": "bad", "worse": "good", "not told apart": "plain"}
+"""Of a rule against ours: one that is better speaks against us."""
+
+
+def arena_report(
+    standings: Sequence[Standing], fitted: FittedCrawl, scenario: Scenario, seed: int, command: str
+) -> Report:
+    """Everything that `crawltwin live arena` found; `scenario` has our policy and the weights."""
+    ours, others = standings[0], standings[1:]
+    nearest = min(others, key=lambda one: one.cost)
+    beaten = [f"{one.name} ({_listed(one.better_in)})" for one in others if one.better_in]
+    assert scenario.cost is not None
+    return Report(
+        "One crawl under several rules of control",
+        [
+            f"**{ours.name}** costs {ours.cost:.3g}; the best of the others, {nearest.name}, costs {nearest.cost:.3g}.",
+            (
+                "In some measure another rule is better than ours: " + "; ".join(beaten) + "."
+                if beaten
+                else "No other rule is better than ours in any measure."
+            ),
+            (
+                "Ours was chosen with the model and the weights by which all are judged; the other rules do not know "
+                "the weights. They are written from public descriptions, none is the crawlers' own code."
+            ),
+        ],
+        [_costs(standings, scenario.cost), _measures(standings), _how(fitted)],
+        gather({"fitted crawl": scenario}, seeds=[seed], seconds={}),
+        command,
+        [],
+        {"standings": [one.to_json() for one in standings]},
+    )
+
+
+def _costs(standings: Sequence[Standing], weights: CostWeights) -> Section:
+    rows = [
+        (
+            one.name,
+            one.cost,
+            one.difference.value,
+            _span(one),
+            Cell(one.word(), "", TONES[one.word()]) if place else "ours",
+        )
+        for place, one in enumerate(standings)
+    ]
+    heads: list[Column | str] = ["rule", Column("cost", "number"), Column("more than ours", "number")]
+    charged = ", ".join(f"{name} {value:g}" for name, value in vars(weights).items() if value)
+    table = Table("Cost", [*heads, "interval, all at once", "against ours"], rows, name="cost")
+    return Section("Who is best", [Text(f"Weights: {charged}."), table, _figure(standings)])
+
+
+def _figure(standings: Sequence[Standing]) -> Figure:
+    others = list(reversed(standings[1:]))
+
+    def paint(axes: Axes) -> None:
+        for place, one in enumerate(others):
+            found = one.difference
+            reach = [[found.value - found.low], [found.high - found.value]]
+            axes.errorbar([found.value], [place], xerr=reach, color=COLOURS[0], marker="o")
+        axes.axvline(0.0, color=COLOURS[3], linewidth=1, marker="")
+        axes.set_yticks(range(len(others)), [one.name for one in others])
+        style_axes(axes, "cost more than ours", "")
+
+    least = min(one.difference.value for one in others)
+    return draw(
+        "costs",
+        paint,
+        "Cost of each rule less that of ours, with intervals for all at once; right of the line ours is better.",
+        f"{len(others)} rules; the nearest costs {least:.2g} more than ours."
+        if least > 0
+        else "A rule is as cheap as ours.",
+        size=(7.2, 0.6 + 0.4 * len(others)),
+    )
+
+
+def _measures(standings: Sequence[Standing]) -> Section:
+    rows: list[list[Cell | str]] = []
+    for place, one in enumerate(standings):
+        tones: list[Tone] = [TONES[one.word(name)] if place else "plain" for name in SHOWN[1:]]
+        cells = [Cell(f"{one.values[name]:.3g}", "", tone) for name, tone in zip(SHOWN[1:], tones, strict=True)]
+        rows.append([one.name, *cells])
+    units = [f"{name.replace('_', ' ')} ({MEASURES[name].unit})" for name in SHOWN[1:]]
+    words = "Marked as bad: the rule is surely better than ours in this measure; as good: ours is surely better."
+    return Section(
+        "Where ours is not the best", [Text(words), Table("Measures", ["rule", *units], rows, name="measures")]
+    )
+
+
+def _how(fitted: FittedCrawl) -> Section:
+    return Section(
+        "How they were compared",
+        [
+            Text(
+                f"{fitted.pages:,} pages of the record, {REPLICATIONS} replications of {SECONDS:g} seconds from empty. "
+                "The k-th fetch takes as long as the k-th of the record, whatever the rule, and so does the indexing. "
+                "Each replication begins at another place of the record."
+            )
+        ],
+    )
+
+
+def _span(one: Standing) -> str:
+    return f"{one.difference.low:.3g} to {one.difference.high:.3g}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(name.replace("_", " ") for name in names)

@@ -1,0 +1,152 @@
+"""The model beside the crawl: it follows what is seen, and only policies that are surely better are written."""
+
+import json
+
+import numpy as np
+import pytest
+
+from crawltwin.live.recorder import Recorder
+from crawltwin.live.watch.better_policy import cost_of, improve
+from crawltwin.live.watch.monitor import Monitor
+from crawltwin.live.watch.refit import faster, newest_lines, refit_record, refit_stream, retimed
+from crawltwin.live.watch.settings import WatchSettings
+from crawltwin.live.watch.twin import Twin
+from crawltwin.live.watch.watcher import Watcher
+from crawltwin.model import CostWeights, Scenario, ThresholdPolicy, examples, exponential
+from crawltwin.model.arrivals.fetching import FetchingRobots
+from crawltwin.model.policies.policy_file import PolicyFile
+from tests.live.made_record import made_events
+from tests.live.watch.test_watcher import log_lines
+
+BAD = ThresholdPolicy([3], [])
+
+
+def write_policy(path, policy, capacity):
+    path.write_text(json.dumps(PolicyFile(policy).to_mapping(capacity)))
+
+
+def test_the_arrivals_go_faster():
+    for name in ("paper", "fetching"):
+        arrivals = examples.load(name).arrivals
+        for robots in arrivals.robot_numbers:
+            assert faster(arrivals, 1.7).page_rate(robots) == pytest.approx(1.7 * arrivals.page_rate(robots))
+
+
+def test_a_policy_must_be_better_in_every_variant():
+    scenario = examples.load("paper")
+    better = improve(retimed(scenario, 1.0, 0.01), BAD)
+    # The paper's own optimum: three robots up to two pages, one above, 63.54.
+    assert (better.policy.robots, better.policy.thresholds) == ((3, 1), (2,))
+    assert better.cost == pytest.approx(63.54, abs=0.01)
+    assert 0 <= better.doubt < better.gain == pytest.approx(cost_of(scenario, BAD) - better.cost)
+    assert improve(retimed(scenario, 1.0, 0.01), better.policy) is None
+    # Where pages come so slowly that the indexer starves anyway, one robot is cheaper than three: nothing is sure.
+    one = ThresholdPolicy([1])
+    assert improve(retimed(scenario, 1.0, 0.01), one) is not None
+    assert improve(retimed(scenario, 1.0, 0.5), one) is None
+
+
+def test_policies_with_several_thresholds_are_among_those_that_are_looked_at():
+    """The founding paper's table 3 at s = 3, misprint corrected: robots 4, 3, 1 at (1, 3), 160.48."""
+    scenario = examples.load("paper")
+    better = improve(retimed(scenario.replace(service=scenario.service.scaled(3.0)), 1.0, 0.0), ThresholdPolicy([1]))
+    assert (better.policy.robots, better.policy.thresholds) == ((4, 3, 1), (1, 3))
+    assert better.cost == pytest.approx(160.48, abs=0.01)
+
+
+def test_a_better_policy_is_written_whole_and_only_once(tmp_path):
+    scenario = examples.load("paper")
+    log, policy = tmp_path / "crawl.log", tmp_path / "policy.json"
+    pace = Twin(scenario.replace(policy=BAD), None, {}, print).expected
+    log.write_text("".join(log_lines(2000, pace=pace)))
+    write_policy(policy, BAD, scenario.capacity)
+    told = []
+    arguments = ([str(log)], WatchSettings(learn=800, every=0.01), str(tmp_path / "state"), scenario, str(policy))
+    watcher = Watcher(*arguments, log_format="plain", tell=told.append)
+    watcher.look()
+    last = float(log.read_text().split()[-1])
+    with log.open("a") as file:
+        file.write("".join(log_lines(500, seed=9, start=last, pace=pace)))
+    watcher.look()
+    found = PolicyFile.read(policy).policy
+    assert (found.robots, found.thresholds) != (BAD.robots, BAD.thresholds)
+    assert any("arrivals fitted anew" in words for words in told)
+    # The pace will fall because of the new policy: that is no alarm, and what is normal is learnt anew.
+    assert watcher.monitor.reference is None and not watcher.monitor.alarms
+    stamp = policy.stat().st_mtime_ns
+    watcher._refit_at = 0.0
+    watcher.look()
+    assert policy.stat().st_mtime_ns == stamp
+    again = Watcher(*arguments, log_format="plain")
+    assert again.twin.scenario == watcher.twin.scenario
+
+
+def test_the_prediction_is_that_of_the_policy_that_is_obeyed(tmp_path):
+    scenario, policy = examples.load("paper"), tmp_path / "policy.json"
+    twin = Twin(scenario, str(policy), {}, print)
+    write_policy(policy, ThresholdPolicy([1]), scenario.capacity)
+    one = twin.expected
+    write_policy(policy, BAD, scenario.capacity)
+    assert one == pytest.approx(scenario.arrivals.page_rate(1))
+    assert twin.expected == pytest.approx(scenario.arrivals.page_rate(3))
+
+
+def test_another_policy_in_the_file_is_no_alarm(tmp_path):
+    scenario, policy = examples.load("paper"), tmp_path / "policy.json"
+    told, monitor = [], Monitor(800)
+    twin = Twin(scenario, str(policy), {}, told.append)
+    twin.note_policy(monitor)
+    monitor.take(np.cumsum(np.random.default_rng(1).exponential(size=1000)).tolist())
+    monitor.settle(np.inf)
+    assert monitor.reference is not None and not told
+    write_policy(policy, ThresholdPolicy([1]), scenario.capacity)
+    twin.note_policy(monitor)
+    assert monitor.reference is None and "learnt anew" in told[0]
+
+
+def test_the_model_follows_an_alarm_and_a_restart_goes_on_with_it():
+    scenario, facts = examples.load("paper").replace(policy=BAD), {}
+    twin = Twin(scenario, None, facts, print)
+    monitor = Monitor(800)
+    monitor.alarms = [{"time": 0.0, "pace_after": 2 * twin.expected}]
+    before = twin.expected
+    twin.follow_alarm(monitor)
+    assert twin.expected == pytest.approx(2 * before)
+    assert Twin(scenario, None, facts, print).expected == pytest.approx(2 * before)
+    other = scenario.replace(title="another")
+    assert Twin(other, None, facts, print).expected == pytest.approx(before)
+
+
+def test_regular_deliveries_are_fitted_as_such():
+    """Gaps of Erlang-4 at the pace of two robots: the new model has their pace and their small variation."""
+    scenario = examples.load("scaled")
+    times = 1.7e9 + np.cumsum(np.random.default_rng(7).gamma(4.0, 0.05, 3000))
+    found = refit_stream(scenario, 2, times.tolist(), 0.01)
+    arrivals, before = found.scenario.arrivals, scenario.arrivals
+    assert arrivals.page_rate(2) == pytest.approx(5.0, rel=0.03)
+    assert arrivals.page_rate(1) / arrivals.page_rate(2) == pytest.approx(before.page_rate(1) / before.page_rate(2))
+    mean, second = (arrivals.mode(2).interval_moment(k) for k in (1, 2))
+    assert second / mean**2 - 1 == pytest.approx(0.25, abs=0.05)
+
+
+def test_a_record_tells_all_three_laws_under_control_too(tmp_path):
+    policy = ThresholdPolicy([4, 1], [3])
+    recorder = Recorder(tmp_path / "crawl.jsonl")
+    for event in made_events(policy, 1200.0, 3, service=0.15):
+        recorder.write(**event)
+    recorder.close()
+    scenario = Scenario(
+        title="before",
+        capacity=10,
+        arrivals=FetchingRobots(4, exponential(2.0)),
+        service=exponential(0.1),
+        obsolescence=exponential(5.0),
+        policy=policy,
+        cost=CostWeights(loss=5, robots=20),
+    )
+    found = refit_record(scenario, newest_lines([str(tmp_path / "crawl.jsonl")], 200.0))
+    assert found.scenario.arrivals.fetch.mean == pytest.approx(0.48, rel=0.08)
+    assert found.scenario.service.mean == pytest.approx(0.15, rel=0.06)
+    assert found.scenario.obsolescence.mean == pytest.approx(1.2, rel=0.2)
+    assert found.scenario.policy == policy and found.scenario.cost == scenario.cost
+    assert len(found.variants) == 6

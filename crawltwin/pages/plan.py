@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from crawltwin.model import MEASURES, SCALAR_MEASURES
 from crawltwin.pages.fit import fit_report
-from crawltwin.pages.plan_evidence import backlog_blocks, check_blocks, doubt_blocks, what_if_blocks
+from crawltwin.pages.plan_evidence import backlog_blocks, check_blocks, clock_blocks, doubt_blocks, what_if_blocks
 from crawltwin.pages.plan_pictures import cost_picture, levels_picture
 from crawltwin.plan.config import settings_text
 from crawltwin.plan.evidence.unsuitable import Unsuitable
@@ -30,6 +30,7 @@ def plan_report(found: Plan, command: str, sources: Mapping[str, str] | None = N
     """Everything on one page; `sources` are the files of the log with their digests. Cost: a second or two."""
     sections = [
         Section("Today and recommended", _comparison(found)),
+        *([Section("What the clock hides", clock_blocks(found.clock))] if found.clock is not None else []),
         Section("What to do", _decision(found)),
         *([Section("What is missing", _assumed(found))] if found.assumed else []),
         Section("What the plan rests on", _inputs(found)),
@@ -158,6 +159,11 @@ def _choice(found: Plan) -> str:
         within = found.limited.limits.index_within
         late = "" if share is None or within is None else f" Under it {share:.2%} of the indexed pages are in time."
         return f"Asked for: {found.limited.limits.in_words()}. {found.limited.in_words()}{late}"
+    if found.clock is not None:
+        return (
+            f"{found.clock.choice_in_words()} In the likelier reading it costs {found.optimum.best.cost:.5g}, "
+            f"{found.optimum.profit:.1f}% below the best fixed number of robots."
+        )
     certificate = found.certificate
     best = certificate is not None and certificate.threshold_is_best
     proof = "No better backlog rule exists (proof in the appendix)." if best else "See the appendix for what is proved."

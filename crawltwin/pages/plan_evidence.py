@@ -6,6 +6,7 @@ from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
 from crawltwin.pages.crosscheck import VERDICT_TONES
 from crawltwin.pages.plan_pictures import backlog_picture, doubt_picture
 from crawltwin.pages.regions import sweep_picture
+from crawltwin.plan.evidence.clock import WORDS, ClockBounds
 from crawltwin.plan.result import Plan
 from crawltwin.plan.what_if.axes import QUANTITIES
 from crawltwin.plan.what_if.sweeps import Sweep, short_policy
@@ -38,7 +39,7 @@ def doubt_blocks(found: Plan) -> list[Block]:
             "were laid out of them at random. To each the model was fitted again, and the policies were compared "
             "again."
         ),
-        *(Text(sentence) for sentence in doubt.in_words(found.policy)),
+        *(Text(sentence) for sentence in found.doubt_words),
         Table(
             "The recommended policy over the resampled traces",
             ["number", Column("in the fit", "number"), Column("95% from", "number"), Column("to", "number")],
@@ -67,6 +68,27 @@ def _replayed_policy(scenario: Scenario) -> str:
     if scenario.arrivals.kind == "thinned":
         return "the recommended policy; a batch is dropped by chance when fewer robots run than wrote the log"
     return "all robots always, as it was written: what fewer of them bring was learned, and a log cannot replay it"
+
+
+def clock_blocks(clock: ClockBounds) -> list[Block]:
+    """Both readings of a clock that is coarse against the pace."""
+    return [
+        Text(
+            f"The clock of this log ticks every {in_time(clock.step)}, and a page shares its tick with "
+            f"{clock.companions:.3g} others on average. They may have come one by one or all at once; the truth lies "
+            "between the two. So the log was fitted both ways."
+        ),
+        Table(
+            "The offered policy in both readings",
+            ["measure", *(Column(heading, "number") for heading in clock.headings)],
+            clock.rows(),
+            name="clock",
+        ),
+        Text(
+            f"{clock.choice_in_words()} The other figures on this page are of the likelier reading: "
+            f"{WORDS[clock.taken]}. For the replay of each reading the moments within the ticks were drawn anew."
+        ),
+    ]
 
 
 def check_blocks(found: Plan) -> list[Block]:

@@ -7,17 +7,18 @@ solution per policy: it is asked of the ranked policies one after the other unti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from analytic import Optimum, solve
 from analytic.chain.rewards import RATES
 from analytic.policy.optimum import PolicyCost
 from analytic.policy.tables import as_thresholds
-from crawltwin.model import LevelPolicy, Scenario
+from crawltwin.model import LevelPolicy, Policy, Scenario
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.rates import Rates
 from crawltwin.plan.limits import AIM_WORDS, IndexWithin, Limits
@@ -91,38 +92,59 @@ def share_in_time(scenario: Scenario, within: IndexWithin) -> float:
     return 1.0 if late is None else 1.0 - float(np.asarray(late))
 
 
+def with_policy(optimum: Optimum, at: int) -> Optimum:
+    """The optimum with another of its evaluated policies in place of the cheapest one."""
+    robots, thresholds = as_thresholds(optimum.tables[at].tolist())
+    best = PolicyCost(tuple(robots), tuple(thresholds), float(optimum.costs[at]), proof=optimum.method)
+    fixed = min(cost for cost in optimum.fixed.values())
+    return replace(optimum, best=best, profit=100 * (1 - best.cost / fixed) if fixed > 0 else 0.0)
+
+
 def choose_within(
-    optimum: Optimum, limits: Limits, today: FloatArray, progress: Callable[[int, int], None] | None = None
+    optimum: Optimum,
+    limits: Limits,
+    today: FloatArray,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    beside: Sequence[tuple[Optimum, FloatArray]] = (),
 ) -> tuple[Optimum, Limited]:
     """The optimum with the policy that keeps the limits in place of the cheapest one.
 
-    `today` are the rates of the crawl as it was logged. Cost: with `index_within` one solution for each policy that is
-    tried, most often a few.
+    `today` are the rates of the crawl as it was logged. `beside` are other models of the same policies with their
+    rates of today: the limits must be kept in all of them, and the largest of their aims is made small. Cost: with
+    `index_within` one solution for each policy that is tried, most often a few.
     """
-    scenario, rates = optimum.scenario, optimum.rates
-    assert scenario.cost is not None
-    every = Rates.from_table(rates, RATES)
-    costs = every.cost(scenario.cost)
-    aim = costs if limits.minimise == "cost" else every.value(_MEASURES[limits.minimise])
-    excess = excess_of(rates, today, limits)
+    every = [(optimum, today), *beside]
+    costs = np.max([one.costs for one, _ in every], axis=0)
+    aim = costs
+    if limits.minimise != "cost":
+        measure = _MEASURES[limits.minimise]
+        aim = np.max([Rates.from_table(one.rates, RATES).value(measure) for one, _ in every], axis=0)
+    excess = np.max([excess_of(one.rates, now, limits) for one, now in every], axis=0)
     numbers = np.array([len(set(row)) for row in optimum.tables.tolist()])
     # Of equal aims (to nine digits) the policy with the fewest numbers of robots, then the cheapest.
     order = np.lexsort((costs, numbers, np.array([float(f"{value:.9g}") for value in aim.tolist()])))
     keeping = [int(at) for at in order if excess[at] <= 0 and np.isfinite(aim[at])]
-    at, share, kept = _first_in_time(optimum, limits, keeping, progress)
+    scenarios = [one.scenario for one, _ in every]
+    at, share, kept = _first_in_time(optimum.tables, scenarios, limits, keeping, progress)
     if at is None:
         at = int(np.lexsort((aim, np.maximum(excess, 0.0)))[0])
-    robots, thresholds = as_thresholds(optimum.tables[at].tolist())
-    best = PolicyCost(tuple(robots), tuple(thresholds), float(costs[at]), proof=optimum.method)
+    changed = with_policy(optimum, at)
     if share is None and limits.index_within is not None:
-        share = share_in_time(scenario.replace(policy=best.policy), limits.index_within)
-    fixed = min(cost for cost in optimum.fixed.values())
-    changed = replace(optimum, best=best, profit=100 * (1 - best.cost / fixed) if fixed > 0 else 0.0)
+        share = _least_share(scenarios, changed.best.policy, limits.index_within)
     return changed, Limited(limits, kept, len(optimum.tables), len(keeping), share)
 
 
+def _least_share(scenarios: Iterable[Scenario], policy: Policy, within: IndexWithin) -> float:
+    return min(share_in_time(scenario.replace(policy=policy), within) for scenario in scenarios)
+
+
 def _first_in_time(
-    optimum: Optimum, limits: Limits, keeping: Iterable[int], progress: Callable[[int, int], None] | None
+    tables: npt.NDArray[np.int64],
+    scenarios: Sequence[Scenario],
+    limits: Limits,
+    keeping: Iterable[int],
+    progress: Callable[[int, int], None] | None,
 ) -> tuple[int | None, float | None, bool]:
     """The first policy that indexes in time; else the one with the largest share in time."""
     ranked, within = list(keeping), limits.index_within
@@ -130,8 +152,7 @@ def _first_in_time(
         return (ranked[0], None, True) if ranked else (None, None, False)
     best: tuple[int | None, float | None] = (None, None)
     for done, at in enumerate(ranked, start=1):
-        policy = LevelPolicy(optimum.tables[at].tolist())
-        share = share_in_time(optimum.scenario.replace(policy=policy), within)
+        share = _least_share(scenarios, LevelPolicy(tables[at].tolist()), within)
         if share >= within.share:
             return at, share, True
         if best[1] is None or share > best[1]:

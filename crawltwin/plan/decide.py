@@ -16,6 +16,7 @@ from analytic import Optimum, Solution, certify, completion, optimize, solve
 from crawltwin.model import InputError, Scenario
 from crawltwin.plan.choosing import Limited, choose_within
 from crawltwin.plan.evidence.backlog import backlog_of
+from crawltwin.plan.evidence.clock import ClockChoice, ReadLog, read_otherwise, reading_taken
 from crawltwin.plan.evidence.finish import FinishTimes, finish_of
 from crawltwin.plan.evidence.resampling import Uncertainty, uncertainty
 from crawltwin.plan.evidence.robot_law import fewer_robots
@@ -84,7 +85,9 @@ def plan(
         fitted = steps.run("fitting", lambda: fit(raw, options=options, progress=steps.say))
     except InputError as error:
         return diagnose(raw[max(raw)] if isinstance(raw, Mapping) else raw, wanted, str(error))
-    return _decide(fitted, with_robots_of_log(fitted, wanted), workers, steps)
+    wanted = with_robots_of_log(fitted, wanted)
+    logs = _readings(raw, fitted, wanted, options or FitOptions(), steps)
+    return _decide(fitted, logs, wanted, workers, steps)
 
 
 def _count(settings: PlanSettings) -> int:
@@ -115,19 +118,26 @@ def _quick(
     return last if isinstance(raw, Mapping) else last[0], replace(settings, **changes), own  # type: ignore[arg-type]
 
 
-def _decide(fitted: FitResult, settings: PlanSettings, workers: int | None, steps: Steps) -> Plan:
+def _decide(
+    fitted: FitResult, logs: Sequence[ReadLog], settings: PlanSettings, workers: int | None, steps: Steps
+) -> Plan:
     scenario = scenario_of(fitted, settings)
     bytes_rate = processing_rate_of(fitted, scenario.service)
-    optimum, limited = _choose(fitted, scenario, settings, steps)
+    optimum, limited, clock = _choose(fitted, scenario, logs, settings, steps)
     chosen = scenario.replace(policy=optimum.best.policy)
     solution = solve(chosen)
     certificate = None
-    if limited is None:
+    if limited is None and clock is None:
         certificate = steps.attempt(
             "proving that nothing is better", lambda: certify(scenario, optimum, max_nodes=5000)
         )
     today = solve(today_of(fitted.process, scenario, settings))
     doubt = _doubt(fitted, optimum, bytes_rate, settings, workers, steps)
+
+    def replayed(log: FitResult, under: Scenario, now: Scenario) -> LogAgreement | None:
+        return _replay(log, under, now, settings, steps)
+
+    bounds = None if clock is None else clock.bounds(settings, replayed)
     judged = ValidationPlan(margin=settings.margin, budget=settings.budget, seed=settings.seed)
     return Plan(
         fit=fitted,
@@ -142,7 +152,8 @@ def _decide(fitted: FitResult, settings: PlanSettings, workers: int | None, step
         check=steps.attempt(
             "checking by simulation", lambda: crosscheck(chosen, judged, approach=False, progress=steps.update)
         ),
-        replay=_replay(fitted, chosen, today.scenario, settings, steps),
+        clock=bounds,
+        replay=replayed(fitted, chosen, today.scenario) if bounds is None else bounds.own.replay,
         doubt=doubt,
         assumed=steps.attempt(
             "moving what was assumed",
@@ -165,16 +176,33 @@ def _decide(fitted: FitResult, settings: PlanSettings, workers: int | None, step
     )
 
 
+def _readings(
+    raw: RawLog | Mapping[int, RawLog], fitted: FitResult, settings: PlanSettings, options: FitOptions, steps: Steps
+) -> tuple[ReadLog, ...]:
+    """The log in both readings of a clock that matters, the one that was taken first; alone where the other fails."""
+    name = reading_taken(fitted, options, settings)
+    if name is None:
+        return ()
+    steps.count += 2
+    taken = ReadLog(name, fitted, scenario_of(fitted, settings))
+    other = steps.attempt("reading the clock otherwise", lambda: read_otherwise(raw, taken, options, settings))
+    return (taken,) if other is None else (taken, other)
+
+
 def _choose(
-    fitted: FitResult, scenario: Scenario, settings: PlanSettings, steps: Steps
-) -> tuple[Optimum, Limited | None]:
-    """The policy of the least cost, or the one that keeps the limits."""
+    fitted: FitResult, scenario: Scenario, logs: Sequence[ReadLog], settings: PlanSettings, steps: Steps
+) -> tuple[Optimum, Limited | None, ClockChoice | None]:
+    """The policy of the least cost, or the one that keeps the limits; with a coarse clock the one that stands both."""
     optimum = steps.run("optimising", lambda: optimize(scenario, progress=steps.update))
     limits = settings.limits
+    if logs:
+        choice = steps.run("choosing for both readings", lambda: ClockChoice.of(logs, settings, optimum))
+        return choice.optimum, choice.limited, choice
     if limits is None:
-        return optimum, None
+        return optimum, None, None
     today = today_rates(fitted.process, scenario, settings)
-    return steps.run("keeping the limits", lambda: choose_within(optimum, limits, today, steps.update))
+    chosen = steps.run("keeping the limits", lambda: choose_within(optimum, limits, today, steps.update))
+    return *chosen, None
 
 
 def _replay(

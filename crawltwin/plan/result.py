@@ -11,6 +11,7 @@ from analytic import Certificate, Optimum, Solution
 from crawltwin.model import Scenario
 from crawltwin.plan.choosing import Limited
 from crawltwin.plan.evidence.backlog import Backlog
+from crawltwin.plan.evidence.clock import WORDS, ClockBounds
 from crawltwin.plan.evidence.finish import FinishTimes
 from crawltwin.plan.evidence.resampling import Uncertainty
 from crawltwin.plan.evidence.robot_law import FewerRobots
@@ -62,6 +63,8 @@ class Plan:
         Steps that were left out, and why.
     seconds : mapping
         Time of each step.
+    clock : ClockBounds or None
+        Both readings of a clock that is coarse against the pace; None where it does not matter.
     fewer : FewerRobots or None
         What is assumed of fewer robots, and the cost of the policy if that is wrong.
     """
@@ -87,6 +90,7 @@ class Plan:
     missing: tuple[str, ...]
     seconds: dict[str, float] = field(compare=False, repr=False)
     fewer: FewerRobots | None = None
+    clock: ClockBounds | None = None
 
     @property
     def policy(self) -> str:
@@ -97,7 +101,8 @@ class Plan:
     def compared(self) -> tuple[ComparedLine, ...]:
         """Today against recommended, with intervals that include the doubt of the fit."""
         spreads = ({}, {}) if self.doubt is None else (self.doubt.today, self.doubt.measures)
-        return compared(self.today.measures, self.solution.measures, *spreads)
+        lines = compared(self.today.measures, self.solution.measures, *spreads)
+        return lines if self.clock is None else self.clock.widened(lines)
 
     @cached_property
     def terms(self) -> tuple[CostTerm, ...]:
@@ -112,6 +117,17 @@ class Plan:
         return tuple(
             words for words in (alone, fewer_pages(self.compared), self.robots.warning(), *self.remarks) if words
         )
+
+    @cached_property
+    def doubt_words(self) -> tuple[str, ...]:
+        """What the resampled traces say of the decision, as sentences; empty where there are none."""
+        if self.doubt is None:
+            return ()
+        words = self.doubt.in_words(self.policy)
+        if self.clock is None:
+            return words
+        taken = WORDS[self.clock.taken]
+        return (f"Chosen for both readings of the clock, resampled in the likelier one ({taken}):", *words)
 
     @cached_property
     def verdict(self) -> PlanVerdict:
@@ -132,13 +148,15 @@ class Plan:
         if self.replay is not None and not self.replay.trusted:
             outside = ", ".join(one.measure.replace("_", " ") for one in self.replay.predictions if not one.inside)
             words.append(f"the replayed log lies outside what the model predicts ({outside})")
+        words += [] if self.clock is None else self.clock.objections()
         if self.limited is not None and not self.limited.kept:
             words.append(f"no policy keeps the limits ({self.limited.limits.in_words()})")
             words += [one.in_words() for one in self.assumed if any(point.policy for point in one.points)]
         return words
 
     def _provisional(self) -> list[str]:
-        words = [one.in_words() for one in self.assumed if one.moves]
+        words = [] if self.clock is None else [self.clock.in_words()]
+        words += [one.in_words() for one in self.assumed if one.moves]
         if not self.settings.is_given("robots") and self.settings.robots == 1:
             words.append("the number of robots was not given (--robots), so there is nothing to choose among")
         if self.limited is None and self.settings.cost is None:
@@ -181,6 +199,7 @@ class Plan:
                 {"name": one.name, "value": one.value, "source": one.source, "words": one.words} for one in self.inputs
             ],
             "robots": self.robots.to_json(),
+            "clock": None if self.clock is None else self.clock.to_json(),
             "fewer_robots": None if self.fewer is None else self.fewer.to_json(),
             "limits": None if self.limited is None else self.limited.to_json(),
             "cost_terms": {term.name: term.to_json() for term in self.terms},

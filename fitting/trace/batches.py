@@ -20,7 +20,7 @@ import numpy.typing as npt
 from crawltwin.model.errors import InputError
 from fitting.trace.cleaning import Cleaning, scv
 from fitting.trace.segments import Segments
-from fitting.trace.ticks import Ticks, count_ticks, spread
+from fitting.trace.ticks import Ticks, at_one_moment, count_ticks, spread
 
 Float = npt.NDArray[np.float64]
 
@@ -41,7 +41,8 @@ class Batches:
     Attributes
     ----------
     rule : str
-        ``given``, ``ties`` (pages of one clock tick), ``valley`` or ``spread`` (ties are the clock's doing).
+        ``given``, ``ties`` (pages of one clock tick), ``valley``, ``spread`` (ties are the clock's doing), or ``ticks``
+        (each tick's pages come as one batch, at a moment of the tick that is not known).
     limit : float
         Gaps up to this many seconds join pages into one batch.
     ticks : Ticks or None
@@ -67,7 +68,11 @@ class Batches:
     def clock_words(self, resolution: float) -> tuple[str, ...]:
         """Which reading of pages of one tick was taken, and what the other would be; nothing where ties are few."""
         ticks = self.ticks
-        if ticks is None or self.rule == "valley" or not _many_ties(self.segments.gaps, ticks, resolution):
+        if (
+            ticks is None
+            or self.rule not in ("spread", "ties")
+            or not _many_ties(self.segments.gaps, ticks, resolution)
+        ):
             return ()
         found = (
             f"{ticks.together:.0%} of the pairs of pages within one tick of the {resolution:g} s clock are more than "
@@ -180,10 +185,12 @@ def find_batches(
     gaps = np.concatenate([np.diff(part) for part in parts] or [np.zeros(0)])
     ticks = None if from_gaps else count_ticks(parts, resolution)
     by_chance = ticks is not None and not ticks.batches and _many_ties(gaps, ticks, resolution)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    if reading == "batch":
+        return _gathered([at_one_moment(part, resolution, rng) for part in parts], 0.0, "ticks", ticks)
     if reading == "spread" or (reading == "judge" and by_chance):
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         return _gathered([spread(part, resolution, rng) for part in parts], 0.0, "spread", ticks)
-    deepest = None if from_gaps or reading == "batch" else valley(gaps)
+    deepest = None if from_gaps else valley(gaps)
     if deepest is None or deepest <= resolution:
         return _gathered(parts, 0.0, "ties", ticks)
     return _gathered(parts, deepest, "valley", ticks)

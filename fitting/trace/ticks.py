@@ -91,3 +91,9 @@ def count_ticks(parts: Sequence[Float], resolution: float) -> Ticks:
 def spread(part: Float, resolution: float, rng: np.random.Generator) -> Float:
     """Times at random moments of their clock tick, in order."""
     return np.sort(part + rng.random(part.size) * resolution)
+
+
+def at_one_moment(part: Float, resolution: float, rng: np.random.Generator) -> Float:
+    """Times of pages that come as one batch at a random moment of their clock tick."""
+    _, tick = np.unique(part, return_inverse=True)
+    return np.asarray(part + (rng.random(int(tick.max()) + 1) * resolution)[tick]) if part.size else part

@@ -16,13 +16,15 @@ def trace_of_fit(fit: FitResult, seed: int = 1) -> tuple[RecordedTrace, tuple[st
 
     `seed` draws the content sizes that the log does not tell.
     """
-    if fit.batches.rule == "spread":
+    reading = {"spread": "spread", "ticks": "batch"}.get(fit.batches.rule)
+    if reading is not None:
         # Other moments within the ticks than those that were fitted: the model must not be confirmed by its own draws.
+        log = fit.log
         again = find_batches(
-            fit.log.seconds, fit.cleaning, fit.log.resolution, reading="spread", seed=fit.seed + 1 + seed
-        )
-        words = "pages of one clock tick were spread over it anew, without content sizes"
-        return RecordedTrace(np.cumsum(again.segments.gaps)), (words,)
+            log.seconds, fit.cleaning, log.resolution, reading=reading, seed=fit.seed + 1 + seed
+        ).segments
+        words = "the moments within the ticks of the clock were drawn anew, without content sizes"
+        return RecordedTrace(np.cumsum(again.gaps), again.sizes), (words,)
     gaps = fit.batches.segments.gaps
     stretches = [stretch for stretch in fit.cleaning.stretches if stretch.used]
     times, sizes, end = [], [], 0.0

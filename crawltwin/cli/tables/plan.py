@@ -25,12 +25,15 @@ def show_plan(found: Plan) -> None:
     rows = [(line.question.words, line.shown(line.today), line.shown(line.recommended)) for line in found.compared]
     headings = ("measure", f">today, {robots} robot{'s' if robots > 1 else ''}", ">recommended")
     show_table("today and recommended" + ("" if found.doubt is None else " (95%)"), headings, rows)
+    if found.clock is not None:
+        show_table(
+            "what the clock hides", ("measure", *(f">{one}" for one in found.clock.headings)), found.clock.rows()
+        )
     say(*map(plain, found.warnings), style="bold")
     if found.finish is not None:
         say(found.finish.in_words())
     _show_choice(found)
-    if found.doubt is not None:
-        say(*map(plain, found.doubt.in_words(found.policy)))
+    say(*map(plain, found.doubt_words))
     for one in found.assumed:
         if one.moves:
             points = [(point.value, point.policy or "none found") for point in one.points]
@@ -46,6 +49,8 @@ def _show_choice(found: Plan) -> None:
     if found.limited is not None:
         say(found.limited.in_words())
         return
+    if found.clock is not None:
+        say(plain(found.clock.choice_in_words()))
     proved = found.certificate is not None and found.certificate.threshold_is_best
     say(
         f"{found.policy}: cost {number(found.optimum.best.cost, 5)}, {found.optimum.profit:.1f}% below the best fixed "

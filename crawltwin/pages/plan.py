@@ -35,7 +35,7 @@ def plan_report(found: Plan, command: str, sources: Mapping[str, str] | None = N
         *([Section("What is missing", _assumed(found))] if found.assumed else []),
         Section("What the plan rests on", _inputs(found)),
         Section("How sure is that", doubt_blocks(found)),
-        Section("Checked twice", check_blocks(found)),
+        Section("Simulation and replay", check_blocks(found)),
         Section("Backlog, waiting, completion", backlog_blocks(found)),
         *([Section("What if", what_if_blocks(found))] if found.sweeps else []),
         Section("Appendix: the proof", [Text(_proof(found))]),

@@ -102,7 +102,15 @@ def check_blocks(found: Plan) -> list[Block]:
                 f"solver. {check.pages:,} pages were simulated; a number counts as equivalent when it is proved to "
                 f"lie within {check.plan.margin:.0%} of the solved one."
             ),
-            Note(f"Solved against simulated: {check.verdict}.", VERDICT_TONES[check.verdict]),
+            Note(
+                "Solved against simulated: "
+                + (
+                    "not checked, too few pages were simulated."
+                    if check.verdict == "inconclusive"
+                    else f"{check.verdict}."
+                ),
+                VERDICT_TONES[check.verdict],
+            ),
             Table(
                 "Solved against simulated",
                 ["measure", Column("solved", "number"), Column("simulated", "number"), "verdict"],

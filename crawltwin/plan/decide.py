@@ -21,7 +21,7 @@ from crawltwin.plan.evidence.finish import FinishTimes, finish_of
 from crawltwin.plan.evidence.resampling import Uncertainty, uncertainty
 from crawltwin.plan.evidence.robot_law import fewer_robots
 from crawltwin.plan.evidence.robots import robots_in_log
-from crawltwin.plan.evidence.unsuitable import Unsuitable, diagnose, remarks_on
+from crawltwin.plan.evidence.unsuitable import Unsuitable, diagnose, limits_of, remarks_on
 from crawltwin.plan.prepare import (
     inputs_of,
     processing_rate_of,
@@ -138,6 +138,7 @@ def _decide(
         return _replay(log, under, now, settings, steps)
 
     bounds = None if clock is None else clock.bounds(settings, replayed)
+    robots = robots_in_log(fitted, settings)
     judged = ValidationPlan(margin=settings.margin, budget=settings.budget, seed=settings.seed)
     return Plan(
         fit=fitted,
@@ -168,8 +169,13 @@ def _decide(
             else None
         )
         or (),
-        robots=robots_in_log(fitted, settings),
+        robots=robots,
         fewer=steps.attempt("asking about fewer robots", lambda: fewer_robots(fitted, chosen, settings)),
+        limiting=tuple(
+            words
+            for words in ("" if bounds is None else bounds.in_words(), *limits_of(fitted), robots.misfit())
+            if words
+        ),
         remarks=remarks_on(fitted, settings),
         missing=tuple(steps.missing),
         seconds=steps.seconds,

@@ -24,7 +24,9 @@ from crawltwin.plan.what_if.assumed import Assumption
 from crawltwin.plan.what_if.sweeps import Sweep
 from fitting import FitResult
 from validate import CrossCheck
-from validate.logs.agreement import LogAgreement
+from validate.logs.agreement import TRUSTED_BY, LogAgreement
+
+_RESTS_ON = {"arrival_rate": "deliveries", "loss_probability": "losses", "obsolescence_probability": "stale pages"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,10 @@ class Plan:
     robots : RobotsInLog
         What the plan takes a robot to be in this log.
     remarks : tuple of str
-        What in the log limits the plan: long pauses, few gaps, a fixed delay.
+        What else there is to know of the log: pauses, a fixed delay.
+    limiting : tuple of str
+        What in the log makes the plan provisional, as clauses: a coarse clock, a rate that changes, few gaps, silence,
+        a number of robots that does not fit.
     missing : tuple of str
         Steps that were left out, and why.
     seconds : mapping
@@ -91,6 +96,7 @@ class Plan:
     seconds: dict[str, float] = field(compare=False, repr=False)
     fewer: FewerRobots | None = None
     clock: ClockBounds | None = None
+    limiting: tuple[str, ...] = ()
 
     @property
     def policy(self) -> str:
@@ -112,11 +118,11 @@ class Plan:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What the reader should know before acting: a term that decides alone, then what limits the log."""
+        """What the reader should know before acting, as sentences, beside what the verdict says already."""
         alone = "" if self.limited is not None else decides_alone(self.terms)
-        return tuple(
-            words for words in (alone, fewer_pages(self.compared), self.robots.warning(), *self.remarks) if words
-        )
+        # A verdict that speaks against the plan names no limits of the log: they may be the reason.
+        limits = [] if self.trusted else [f"{words[:1].upper()}{words[1:]}." for words in self.limiting]
+        return tuple(words for words in (*limits, alone, fewer_pages(self.compared), *self.remarks) if words)
 
     @cached_property
     def doubt_words(self) -> tuple[str, ...]:
@@ -155,8 +161,7 @@ class Plan:
         return words
 
     def _provisional(self) -> list[str]:
-        words = [] if self.clock is None else [self.clock.in_words()]
-        words += [one.in_words() for one in self.assumed if one.moves]
+        words = [*self.limiting, *(one.in_words() for one in self.assumed if one.moves)]
         if not self.settings.is_given("robots") and self.settings.robots == 1:
             words.append("the number of robots was not given (--robots), so there is nothing to choose among")
         if self.limited is None and self.settings.cost is None:
@@ -164,18 +169,28 @@ class Plan:
         if self.check is None:
             words.append("the solved numbers were not checked by simulation")
         elif self.check.verdict == "inconclusive":
-            words.append("the check by simulation is inconclusive (give it more pages with --budget)")
+            words.append("the simulation was too short to check the solved numbers (give it more pages with --budget)")
         if self.replay is None:
             words.append("the log was not replayed under the policy")
+        elif not self._replayed("equivalent"):
+            words.append("the log is too short to check the model by replaying it")
         if self.doubt is None:
             words.append("the uncertainty of the decision is not known")
         return words
 
+    def _replayed(self, word: str) -> list[str]:
+        """The numbers on which a plan rests for which the replay of the log has this verdict."""
+        numbers = () if self.replay is None else self.replay.predictions
+        found = [one for one in numbers if one.measure in TRUSTED_BY and one.verdict.word == word]
+        return [_RESTS_ON[one.measure] for one in found]
+
     def _checked(self) -> list[str]:
+        agree, open_ = (" and ".join(self._replayed(word)) for word in ("equivalent", "inconclusive"))
+        short = f", {open_} not contradicted by a log too short to check them" if open_ else ""
         return [
             f"{self.fit.goodness.verdict} fit",
             "solved and simulated agree",
-            "deliveries, losses and stale pages of the replayed log lie where the model predicts them",
+            f"{agree} of the replayed log agree with the model{short}",
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -215,6 +230,7 @@ class Plan:
             "what_if": [found.to_json() for found in self.sweeps],
             "fit": {"chosen": self.fit.chosen.name, "verdict": self.fit.goodness.verdict,
                     "warnings": list(self.fit.warnings)},
+            "limiting": list(self.limiting),
             "remarks": list(self.remarks),
             "missing": list(self.missing),
             "scenario": self.scenario.to_mapping(),

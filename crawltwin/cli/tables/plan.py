@@ -21,6 +21,7 @@ def show_plan(found: Plan) -> None:
     say(found.verdict.in_words(), style=_STYLES[found.verdict.word])
     order = instruction(found.scenario.policy_in_force, found.scenario.capacity)
     say(f"{order} In short: {found.policy}.", style="bold")
+    say(*map(plain, found.warnings), style="bold")
     robots = found.settings.recorded
     rows = [(line.question.words, line.shown(line.today), line.shown(line.recommended)) for line in found.compared]
     headings = ("measure", f">today, {robots} robot{'s' if robots > 1 else ''}", ">recommended")
@@ -29,7 +30,6 @@ def show_plan(found: Plan) -> None:
         show_table(
             "what the clock hides", ("measure", *(f">{one}" for one in found.clock.headings)), found.clock.rows()
         )
-    say(*map(plain, found.warnings), style="bold")
     if found.finish is not None:
         say(found.finish.in_words())
     _show_choice(found)
@@ -61,7 +61,8 @@ def _show_choice(found: Plan) -> None:
 
 def _show_checks(found: Plan) -> None:
     if found.check is not None:
-        say(f"Solved against simulated: {found.check.verdict}.")
+        short = found.check.verdict == "inconclusive"
+        say(f"Solved against simulated: {'not checked, too few pages' if short else found.check.verdict}.")
     if found.replay is None:
         return
     rows = [

@@ -252,9 +252,7 @@ class ClockChoice:
         """That of the reading that was taken, with the offered policy as its best."""
         return with_policy(self.optima[0], self.at)
 
-    def bounds(
-        self, settings: PlanSettings, replay: Replay
-    ) -> ClockBounds:
+    def bounds(self, settings: PlanSettings, replay: Replay) -> ClockBounds:
         """Both readings under the offered policy, each with its own replay of the log. Cost: that of the replays."""
         above = costs_above(self.optima)
         ticks = self.logs[0].fit.batches.ticks

@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from crawltwin.model.checks import FloatArray
 from crawltwin.plan.settings import PlanSettings
 from fitting import FitResult
+from fitting.trace.cleaning import Cleaning
+
+THREADED = ("heritrix", "nutch", "stormcrawler")
+"""Formats of crawlers that call those that fetch threads; others have workers."""
 
 
 @dataclass(frozen=True)
@@ -19,43 +24,53 @@ class RobotsInLog:
     Parameters
     ----------
     workers : int or None
-        Different thread or worker numbers on delivered pages; None where the format has none.
+        Different thread or worker numbers on delivered pages; None where the log has none.
+    at_work : float or None
+        Of these, on average over the time that the crawler ran, those between their first and their last page of a
+        stretch: crawlers that are started anew, or whose threads are replaced, count their threads on.
     in_flight : float or None
         Fetches of delivered pages under way on average while the crawler ran: the sum of their times over the time.
     robots, fetches_per_robot : int
         What the plan takes a robot to be.
+    noun : str
+        What the crawler calls those that fetch.
     """
 
     workers: int | None
     in_flight: float | None
     robots: int
     fetches_per_robot: int
+    at_work: float | None = None
+    noun: str = "threads"
 
     def in_words(self) -> str:
         """What the plan takes a robot to be in this log."""
         share = "one fetch" if self.fetches_per_robot == 1 else f"{self.fetches_per_robot} fetches"
         words = [f"a robot is {share} under way at a time, and {self.robots} of them wrote the log"]
         if self.workers is not None:
-            words.append(f"the log names {self.workers} threads")
+            at_work = (
+                "" if self.at_work is None else f", {self.at_work:.3g} of them at work at the same time on average"
+            )
+            words.append(f"the log names {self.workers} {self.noun}{at_work}")
         if self.in_flight is not None:
             words.append(f"{self.in_flight:.3g} fetches of delivered pages were under way on average")
         elif self.workers is None:
-            words.append("the log tells neither threads nor how long fetches took")
+            words.append("the log tells neither threads or workers nor how long fetches took")
         return "; ".join(words)
 
-    def warning(self) -> str:
-        """A sentence where the number of robots does not fit the log; else nothing."""
+    def misfit(self) -> str:
+        """A clause where the number of robots does not fit the log; else nothing."""
         fetches = self.robots * self.fetches_per_robot
         if self.in_flight is not None and self.in_flight > fetches:
             return (
-                f"The number of robots does not fit the log: {self.in_flight:.3g} fetches were under way on average, "
-                f"and {self.robots} robots of {self.fetches_per_robot} can have {fetches} at most. Give --robots, or "
-                f"--fetches-per-robot {math.ceil(self.in_flight / self.robots)} or more."
+                f"the number of robots does not fit the log: {self.in_flight:.3g} fetches were under way on average, "
+                f"and {self.robots} robots of {self.fetches_per_robot} can have {fetches} at most (give --robots, or "
+                f"--fetches-per-robot {math.ceil(self.in_flight / self.robots)} or more)"
             )
         if self.workers is not None and fetches > self.workers:
             return (
-                f"The number of robots does not fit the log: it names {self.workers} threads, fewer than the {fetches} "
-                "fetches that the plan takes to have written it. Give --robots-in-log."
+                f"the number of robots does not fit the log: it names {self.workers} {self.noun}, fewer than the "
+                f"{fetches} fetches that the plan takes to have written it (give --robots-in-log)"
             )
         return ""
 
@@ -63,6 +78,7 @@ class RobotsInLog:
         """Plain values."""
         return {
             "threads": self.workers,
+            "at_work": self.at_work,
             "fetches_under_way": self.in_flight,
             "robots": self.robots,
             "fetches_per_robot": self.fetches_per_robot,
@@ -71,13 +87,31 @@ class RobotsInLog:
 
 
 def robots_in_log(fit: FitResult, settings: PlanSettings) -> RobotsInLog:
-    """Look at threads and times of fetches, where the format tells them."""
+    """Look at threads or workers and at times of fetches, where the log tells them, whatever its format."""
     log = fit.log
-    workers = None
+    workers = at_work = in_flight = None
+    running = (float(log.seconds[-1]) if len(log) else 0.0) - fit.cleaning.paused_seconds
     if log.worker is not None and np.isfinite(log.worker).any():
         workers = int(np.unique(log.worker[np.isfinite(log.worker)]).size)
-    in_flight = None
-    running = (float(log.seconds[-1]) if len(log) else 0.0) - fit.cleaning.paused_seconds
+        at_work = _at_work(log.worker, log.seconds, fit.cleaning)
     if log.took is not None and np.isfinite(log.took).any() and running > 0:
         in_flight = float(np.nansum(log.took)) / running
-    return RobotsInLog(workers, in_flight, settings.recorded, settings.fetches_per_robot)
+    noun = "threads" if log.format in THREADED else "workers"
+    return RobotsInLog(workers, in_flight, settings.recorded, settings.fetches_per_robot, at_work, noun)
+
+
+def _at_work(worker: FloatArray, seconds: FloatArray, cleaning: Cleaning) -> float | None:
+    """Mean number of workers between their first and last page, over the used stretches."""
+    present, running = 0.0, 0.0
+    for stretch in cleaning.stretches:
+        own, times = worker[stretch.first : stretch.last], seconds[stretch.first : stretch.last]
+        known = np.isfinite(own)
+        if not (stretch.used and known.any()):
+            continue
+        _, who = np.unique(own[known], return_inverse=True)
+        first, last = np.full(who.max() + 1, np.inf), np.full(who.max() + 1, -np.inf)
+        np.minimum.at(first, who, times[known])
+        np.maximum.at(last, who, times[known])
+        present += float((last - first).sum())
+        running += stretch.end - stretch.begin
+    return present / running if running > 0 else None

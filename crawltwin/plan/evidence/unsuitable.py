@@ -18,6 +18,8 @@ STEADY = 0.1
 SAFE_LOAD = 0.8
 FEW = 500
 """Gaps below which the trace is called short."""
+SILENT = 0.5
+"""Share of pauses above which the log shows silence rather than a crawl."""
 
 
 @dataclass(frozen=True)
@@ -113,22 +115,37 @@ def _safe_delay(delay: float, service_mean: float | None) -> str:
     )
 
 
+def limits_of(fit: FitResult) -> tuple[str, ...]:
+    """Clauses of what in a log that could be fitted makes the plan provisional."""
+    words = [*fit.stationarity.words, *fit.cleaning.words]
+    silent = _paused_share(fit)
+    if silent > SILENT:
+        words.append(
+            f"the crawler stood still for {silent:.0%} of the log, and what the crawl is like after another start is "
+            "not known"
+        )
+    gaps = len(fit.batches.segments)
+    if gaps < FEW:
+        words.append(f"only {gaps} gaps are left to learn from, and the figures will move with a longer log")
+    return tuple(words)
+
+
+def _paused_share(fit: FitResult) -> float:
+    span = float(fit.log.seconds[-1]) if len(fit.log) else 0.0
+    return fit.cleaning.paused_seconds / span if span > 0 else 0.0
+
+
 def remarks_on(fit: FitResult, settings: PlanSettings) -> tuple[str, ...]:
-    """What in a log that could be fitted limits the plan nevertheless."""
+    """What else the reader should know of a log that could be fitted."""
     gaps = fit.batches.segments.gaps
     words = []
     paused = fit.cleaning.paused_seconds
-    span = float(fit.log.seconds[-1]) if len(fit.log) else 0.0
     if paused > 0:
-        share = paused / span
-        silent = " Most of the log is silence; what the crawl is like after another start is not known."
         words.append(
-            f"Paused {in_time(paused)} of {in_time(span)} ({share:.0%}) in {fit.cleaning.pauses} "
-            f"pause{'s' if fit.cleaning.pauses > 1 else ''}, cut out here: the plan holds while the crawler runs."
-            + (silent if share > 0.5 else "")
+            f"Paused {in_time(paused)} of {in_time(float(fit.log.seconds[-1]))} ({_paused_share(fit):.0%}) in "
+            f"{fit.cleaning.pauses} pause{'s' if fit.cleaning.pauses > 1 else ''}, cut out here: the plan holds while "
+            "the crawler runs."
         )
-    if gaps.size < FEW:
-        words.append(f"Only {gaps.size} gaps are left to learn from: expect the figures to move with a longer log.")
     if gaps.var() < STEADY * gaps.mean() ** 2:
         words.append(
             f"Batches come every {gaps.mean():.4g} s, almost without variation: a politeness delay sets the pace, "

@@ -119,7 +119,7 @@ def test_the_report_is_whole(found):
         "Today and recommended",
         "What the plan rests on",
         "How sure is that",
-        "Checked twice",
+        "Simulation and replay",
         "What if",
         "The log and its model",
     ):
@@ -249,9 +249,9 @@ def test_two_hours_of_pause_in_ten_minutes_of_crawl(tmp_path):
     assert isinstance(found, Plan)
     # The rate is that of the crawl while it runs, 0.5 a second, not one page in half a minute.
     assert found.fit.numbers["page_rate"].value == pytest.approx(0.5, rel=0.2)
-    said = " ".join(found.remarks)
-    assert "Most of the log is silence" in said
-    assert "Only 29" in said
+    assert found.verdict.word == "PROVISIONAL"
+    assert "stood still for 9" in found.verdict.in_words()
+    assert "only 29" in found.verdict.in_words()
 
 
 def test_the_command_writes_what_it_says(demo_path, tmp_path, capsys):

@@ -14,6 +14,12 @@ from crawltwin.plan.result import Plan
 from crawltwin.plan.settings import PlanSettings
 
 
+def _replayed(**words):
+    """A replay with these verdicts on its numbers."""
+    found = [SimpleNamespace(measure=name, verdict=SimpleNamespace(word=word)) for name, word in words.items()]
+    return SimpleNamespace(trusted=True, predictions=found)
+
+
 def _plan(**changes) -> Plan:
     """A plan of which only the parts that the verdict looks at are there."""
     good = SimpleNamespace(verdict="good", words=("as it should be",))
@@ -22,7 +28,7 @@ def _plan(**changes) -> Plan:
         "settings": PlanSettings(robots=4, lose_at_most=0.01),
         "limited": SimpleNamespace(kept=True),
         "check": SimpleNamespace(verdict="equivalent"),
-        "replay": SimpleNamespace(trusted=True, predictions=()),
+        "replay": _replayed(arrival_rate="equivalent", loss_probability="inconclusive"),
         "doubt": SimpleNamespace(),
         "assumed": (),
     }
@@ -36,6 +42,8 @@ def test_nothing_missing_and_nothing_against_it():
     verdict = _plan().verdict
     assert (verdict.word, verdict.exit_code) == ("TRUSTED", 0)
     assert "solved and simulated agree" in verdict.in_words()
+    # What is inconclusive is not called a check.
+    assert "deliveries of the replayed log agree with the model, losses not contradicted" in verdict.in_words()
 
 
 @pytest.mark.parametrize(
@@ -49,7 +57,12 @@ def test_nothing_missing_and_nothing_against_it():
         (
             {
                 "replay": SimpleNamespace(
-                    trusted=False, predictions=(SimpleNamespace(measure="loss_probability", inside=False),)
+                    trusted=False,
+                    predictions=(
+                        SimpleNamespace(
+                            measure="loss_probability", inside=False, verdict=SimpleNamespace(word="different")
+                        ),
+                    ),
                 )
             },
             "the replayed log lies outside what the model predicts (loss probability)",
@@ -69,7 +82,9 @@ def test_what_speaks_against_a_plan(changes, reason):
         ({"assumed": (SimpleNamespace(moves=True, in_words=lambda: "the indexing time is assumed"),)}, "indexing time"),
         ({"settings": PlanSettings(lose_at_most=0.01)}, "number of robots was not given"),
         ({"settings": PlanSettings(robots=4), "limited": None}, "neither limits"),
-        ({"check": SimpleNamespace(verdict="inconclusive")}, "inconclusive"),
+        ({"check": SimpleNamespace(verdict="inconclusive")}, "too short to check the solved numbers"),
+        ({"replay": _replayed(arrival_rate="inconclusive")}, "too short to check the model by replaying it"),
+        ({"limiting": ("the rate swings by 60% over the day",)}, "the rate swings by 60% over the day"),
         ({"replay": None}, "not replayed"),
         ({"doubt": None}, "uncertainty"),
     ],

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from fitting.readers.base import LineReader
 from fitting.readers.columns import Columns, host_keys, keep, keys, no_reasons
 from fitting.readers.selection import reject_unwanted
@@ -17,8 +19,9 @@ from fitting.readers.times import stamps
 
 _TIME = rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{1,6})"
 # `INFO  fetcher.FetcherThread - `, or since Nutch 1.19 `INFO o.a.n.f.FetcherThread [FetcherThread] FetcherThread 50 `.
-_WHO = rb" ++[A-Z]++ ++[\w.$]++ (?:\[[^\]\n]*+\] )?(?:- )?(?:FetcherThread \d++ )?"
-_START = re.compile(rb"^" + _TIME + _WHO + rb"fetching ([^ \n]++)[^\n]*+$", re.MULTILINE)
+_CLASS = rb" ++[A-Z]++ ++[\w.$]++ (?:\[[^\]\n]*+\] )?(?:- )?"
+_WHO = _CLASS + rb"(?:FetcherThread \d++ )?"
+_START = re.compile(rb"^" + _TIME + _CLASS + rb"(?:FetcherThread (\d++) )?fetching ([^ \n]++)[^\n]*+$", re.MULTILINE)
 _RUN = re.compile(rb"^" + _TIME + _WHO + rb"Fetcher: starting", re.MULTILINE)
 _FAILED = re.compile(rb"^" + _TIME + _WHO + rb"fetch of ([^ \n]++) failed with", re.MULTILINE)
 
@@ -38,9 +41,11 @@ class Nutch(LineReader):
     def parse(self, text: bytes, options: ReadOptions) -> Columns:
         """Columns of one block of lines."""
         found = _START.findall(text)
-        moments, address = zip(*found) if found else ([], [])
+        moments, threads, address = zip(*found) if found else ([], [], [])
         time, zoned = stamps.iso(moments)
         columns = Columns(time, page=keys(address), host=host_keys(address), zoned=zoned or not found)
+        if any(threads):
+            columns.worker = np.array([float(thread or "nan") for thread in threads])
         columns = keep(columns, reject_unwanted(no_reasons(len(found)), options, addresses=lambda: address))
         columns.run_starts = stamps.iso(_RUN.findall(text))[0] if b"Fetcher: starting" in text else None
         failed = _FAILED.findall(text) if b" failed with" in text else []

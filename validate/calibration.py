@@ -28,6 +28,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.results.display import Drawn
 from crawltwin.work import workers as pool
 from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.store import Store, key_of
@@ -80,8 +81,8 @@ class Outlier:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Drawn):
     """The result over all scenarios.
 
     Parameters
@@ -156,6 +157,11 @@ class Calibration:
             "pages": self.pages,
             "seconds": self.seconds,
         }
+
+    def headline(self) -> str:
+        """Whether the scores are those of sound sides."""
+        word = "calibrated" if self.sound else "not calibrated"
+        return f"{word}: {self.count} random scenarios, {self.false_alarms} false alarms, {self.pages:,} pages"
 
     def to_frame(self) -> pd.DataFrame:
         """Every score, tidy and long: sample, rank, score, normal quantile of its rank."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from crawltwin.model import MEASURES, InputError, Scenario
+from crawltwin.model.measures import unit_of
+from crawltwin.model.results.display import Drawn, measure_of
 from crawltwin.work.progress import ProgressCallback
 from simulate.sample.result import versions
 from validate.evidence import Evidence, gather_evidence
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class CrossCheck:
-    """The result: a verdict for each number, and for all together.
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossCheck(Drawn):
+    """The result: a verdict for each number, and for all together; ``check["cost"]`` is one of them.
+
+    ``plot()`` shows each difference with its interval, in margins.
 
     Parameters
     ----------
@@ -68,6 +72,20 @@ class CrossCheck:
         """The verdicts of one measure: one, or one for each part."""
         return tuple(verdict for verdict in self.verdicts if verdict.comparison.measure == measure)
 
+    def __getitem__(self, name: str) -> Any:
+        """The verdict on a measure; a tuple of them where it has several numbers."""
+        found = {one.comparison.measure: self.of(one.comparison.measure) for one in self.verdicts}
+        verdicts = measure_of(found, name)
+        return verdicts[0] if verdicts[0].comparison.part == "" else verdicts
+
+    def headline(self) -> str:
+        """The verdict and its counts."""
+        counts = {word: sum(one.word == word for one in self.verdicts) for word in ("equivalent", "different")}
+        return (
+            f"{self.scenario.title or 'a scenario'}: {self.verdict}; {counts['equivalent']} of {len(self.verdicts)} "
+            f"numbers equivalent, {counts['different']} different, {self.pages:,} pages"
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The contract's object: plain dictionaries, lists and numbers."""
         measures: dict[str, Any] = {}
@@ -107,17 +125,11 @@ class CrossCheck:
 
         rows = [
             {"family": family, "measure": one.comparison.measure, "part": str(one.comparison.part), **one.to_json()}
+            | {"unit": unit_of(one.comparison.measure)}
             for family, verdicts in (("stationary", self.verdicts), ("approach", self.approach))
             for one in verdicts
         ]
         return pd.DataFrame(rows)
-
-    def __repr__(self) -> str:
-        counts = {word: sum(one.word == word for one in self.verdicts) for word in ("equivalent", "different")}
-        return (
-            f"CrossCheck of {self.scenario.title or 'a scenario'!r}: {self.verdict}; {counts['equivalent']} of "
-            f"{len(self.verdicts)} numbers equivalent, {counts['different']} different, {self.pages:,} pages"
-        )
 
 
 def crosscheck(

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,13 +31,17 @@ from analytic.policy.tables import table_of
 from analytic.policy.window.search import bounding
 from analytic.stationary.solution import versions
 from crawltwin.model import InputError, LevelPolicy, Scenario
+from crawltwin.model.results.display import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SEEN_TOLERANCE = 1e-8
 """Relative gap at which the bound for a controller that sees the phases is good enough."""
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """How good the best threshold policy is among wider classes.
 
     Parameters
@@ -121,6 +125,23 @@ class Certificate:
             if cost
             else first
         )
+
+    def headline(self) -> str:
+        """The verdict."""
+        return self.in_words()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each class of controllers: the least cost found, and what none can beat."""
+        import pandas as pd
+
+        rows = [
+            ("threshold policies", self.threshold.policy.short, self.threshold.cost, self.threshold.lower_bound),
+            ("level-based policies", self.policy.short, self.level_cost, self.level_bound),
+            ("controllers that see the phases", None, self.seen_cost, self.seen_bound),
+        ]
+        frame = pd.DataFrame(rows, columns=["controllers", "best", "cost", "lower_bound"])
+        frame.attrs["units"] = {"cost": "cost", "lower_bound": "cost"}
+        return frame
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries and numbers, as `crawltwin optimize --certify --json` prints them."""

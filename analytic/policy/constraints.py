@@ -22,7 +22,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,11 @@ from analytic.stationary.solution import versions
 from crawltwin.model import InputError, Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
-from crawltwin.model.measures import LINEAR_MEASURES, QUOTIENT_MEASURES
+from crawltwin.model.measures import LINEAR_MEASURES, QUOTIENT_MEASURES, unit_of
+from crawltwin.model.results.display import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CONSTRAINABLE = (
     *(name for name, rate in LINEAR_MEASURES.items() if rate in EVERY_RATE),
@@ -90,8 +94,8 @@ class Choice:
         }
 
 
-@dataclass(frozen=True)
-class Constrained:
+@dataclass(frozen=True, repr=False)
+class Constrained(Shown):
     """The best policy and the best mixture of policies under constraints.
 
     Parameters
@@ -125,6 +129,33 @@ class Constrained:
     compared: int
     complete: bool
     attainable: Mapping[str, float]
+
+    def headline(self) -> str:
+        """The cheapest policy that keeps the bounds."""
+        bounds = [f"{name} {sign} {bound:g}" for sign, of in (("<=", self.at_most), (">=", self.at_least))
+                  for name, bound in of.items()]  # fmt: skip
+        under = f"under {' and '.join(bounds) or 'no bound'}, kept by {self.feasible:,} of {self.compared:,} policies"
+        if self.best is None:
+            return f"no single policy {under}"
+        return f"{self.best.policy.short} is the cheapest {under}: cost {self.best.cost:.6g}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each policy of the choice: the best single one, then the mixture with its shares of the time."""
+        import pandas as pd
+
+        chosen = [("single policy", one) for one in (self.best,) if one is not None]
+        chosen += [("mixture", one) for one in self.mixture]
+        bounded = list(dict.fromkeys([*self.at_most, *self.at_least]))
+        rows = [
+            {"choice": kind, "robots": one.robots, "thresholds": one.thresholds, "share": one.share, "cost": one.cost}
+            | {name: one.measures[name] for name in bounded}
+            for kind, one in chosen
+        ]
+        frame = pd.DataFrame(rows, columns=["choice", "robots", "thresholds", "share", "cost", *bounded])
+        frame.attrs["units"] = {"thresholds": "pages", "share": "of the time", "cost": "cost"} | {
+            name: unit_of(name) for name in bounded
+        }
+        return frame
 
     def to_json(self) -> dict[str, Any]:
         """As `crawltwin optimize --at-most ... --json` prints it."""

@@ -25,6 +25,8 @@ from analytic.policy.search import as_optimum
 from analytic.stationary.solution import versions
 from crawltwin.model import InputError, Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.measures import unit_of
+from crawltwin.model.results.display import Drawn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,9 +55,9 @@ TIE = 1e-10
 """Largest relative difference of two values that count as equal: far above rounding, far below what matters."""
 
 
-@dataclass(frozen=True, eq=False)
-class ParetoFront:
-    """The policies that no other compared policy beats.
+@dataclass(frozen=True, eq=False, repr=False)
+class ParetoFront(Drawn):
+    """The policies that no other compared policy beats; ``plot(x=..., y=...)`` shows two of the criteria.
 
     Parameters
     ----------
@@ -79,11 +81,18 @@ class ParetoFront:
     costs: FloatArray = field(repr=False)
     complete: bool
 
+    def headline(self) -> str:
+        """How many policies are on it."""
+        every = "every threshold policy" if self.complete else f"{len(self.optimum.tables):,} policies"
+        return f"{len(self.policies):,} policies that none beats in {', '.join(self.criteria)}; compared: {every}"
+
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: robots, thresholds, the criteria, the cost."""
         import pandas as pd
 
-        return pd.DataFrame(self._rows(), columns=["robots", "thresholds", *self.criteria, "cost"])
+        frame = pd.DataFrame(self._rows(), columns=["robots", "thresholds", *self.criteria, "cost"])
+        frame.attrs["units"] = {"thresholds": "pages", **{name: unit_of(name) for name in (*self.criteria, "cost")}}
+        return frame
 
     def _rows(self) -> list[dict[str, Any]]:
         return [

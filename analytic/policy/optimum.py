@@ -22,6 +22,7 @@ from analytic.policy.tables import (
 from analytic.stationary.solution import versions
 from crawltwin.model import Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.results.display import Drawn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,9 +103,9 @@ class PolicyCost:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Optimum:
-    """The best threshold policies of a scenario.
+@dataclass(frozen=True, eq=False, repr=False)
+class Optimum(Drawn):
+    """The best threshold policies of a scenario; ``plot()`` is the cost over the threshold for each pair of robots.
 
     Parameters
     ----------
@@ -135,6 +136,13 @@ class Optimum:
     method: Proof = "enumerated"
     listed: tuple[ThresholdPolicy, ...] | None = field(default=None, repr=False)
     controllers_bound: float | None = None
+
+    def headline(self) -> str:
+        """The best policy, its cost, what it saves, and how many were compared."""
+        return (
+            f"{self.best.policy.short} is the best of {len(self.tables):,} policies, cost {self.best.cost:.6g}, "
+            f"{self.profit:.3g}% below the best fixed number of robots. {self.proof_in_words()}"
+        )
 
     def policy_at(self, index: int) -> ThresholdPolicy:
         """One of the policies that were evaluated."""
@@ -261,7 +269,7 @@ class Optimum:
         """One row for each set of robots."""
         import pandas as pd
 
-        return pd.DataFrame(
+        frame = pd.DataFrame(
             [
                 {
                     "robots": item.robots,
@@ -274,6 +282,8 @@ class Optimum:
                 for item in self.policies
             ]
         )
+        frame.attrs["units"] = {"thresholds": "pages", "cost": "cost", "strict_cost": "cost"}
+        return frame
 
 
 def chosen_best(items: Iterable[PolicyCost]) -> PolicyCost:

@@ -31,7 +31,9 @@ from analytic.response.poisson_equation import Deviation
 from analytic.stationary.solution import versions
 from crawltwin.model import SCALAR_MEASURES, CostWeights, InputError, Scenario
 from crawltwin.model.checks import FloatArray, frozen
+from crawltwin.model.measures import unit_of
 from crawltwin.model.rates import Rates
+from crawltwin.model.results.display import Drawn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,9 +42,9 @@ COUNTS = ("pages", "lost", "obsolete", "served", "switches")
 """Rates that count transitions; the others are integrals over time."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sensitivity:
-    """Measures and their derivatives with respect to the logarithms of the rates.
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity(Drawn):
+    """Measures and their derivatives with respect to the logarithms of the rates; ``plot()`` compares elasticities.
 
     Parameters
     ----------
@@ -70,8 +72,17 @@ class Sensitivity:
             return None
         return {clock: slope / value for clock, slope in slopes.items()}
 
+    def headline(self) -> str:
+        """How the cost, or else the loss, answers to one percent more of each rate."""
+        name = "cost" if self.values.get("cost") else "loss_probability"
+        slopes = self.elasticity(name)
+        if slopes is None:
+            return f"derivatives of {len(self.values)} measures; {name} is 0 here"
+        moved = ", ".join(f"{clock} {slope:+.3g}%" for clock, slope in slopes.items())
+        return f"one percent more of a rate changes {name} by: {moved}"
+
     def to_frame(self) -> pd.DataFrame:
-        """One row for each measure and parameter: measure, parameter, value, derivative, elasticity."""
+        """One row for each measure and parameter: measure, parameter, value, derivative, elasticity, unit."""
         import pandas as pd
 
         rows = [
@@ -81,6 +92,7 @@ class Sensitivity:
                 "value": self.values[name],
                 "derivative": slope,
                 "elasticity": slope / value if value else None,
+                "unit": unit_of(name),
             }
             for name, slopes in self.derivatives.items()
             if slopes is not None and (value := self.values[name]) is not None

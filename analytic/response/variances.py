@@ -45,7 +45,9 @@ from analytic.response.poisson_equation import Deviation
 from analytic.stationary.solution import versions
 from crawltwin.model import Fault, InputError, Scenario
 from crawltwin.model.checks import FloatArray, frozen
+from crawltwin.model.measures import unit_of
 from crawltwin.model.rates import Rates
+from crawltwin.model.results.display import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +60,8 @@ MAX_SHARES = 2_000
 """Most levels for which the variance of each level's share of the time is computed: one solve per level."""
 
 
-@dataclass(frozen=True, eq=False)
-class AsymptoticVariance:
+@dataclass(frozen=True, eq=False, repr=False)
+class AsymptoticVariance(Shown):
     """Variance constants of the estimates that a simulation makes.
 
     Parameters
@@ -127,6 +129,14 @@ class AsymptoticVariance:
             raise InputError(f"measure must exist in this scenario; got {measure!r}, which does not")
         return found
 
+    def headline(self) -> str:
+        """The longest run that 1% at 95% confidence takes."""
+        lengths = {name: self.run_length(name) for name, value in self.values.items() if value and self.variances[name]}
+        if not lengths:
+            return "no measure varies"
+        worst = max(lengths, key=lambda name: lengths[name])
+        return f"half widths of 1% at 95% confidence take a run of {lengths[worst]:.4g} units of time ({worst})"
+
     def to_frame(self) -> pd.DataFrame:
         """One row for each measure: value, variance constant, whether approximate, run length for 1% at 95%."""
         import pandas as pd
@@ -138,6 +148,7 @@ class AsymptoticVariance:
                 "variance": self.variances[name],
                 "approximate": name in self.approximate,
                 "run_length": self.run_length(name) if value else None,
+                "unit": unit_of(name),
             }
             for name, value in self.values.items()
             if value is not None

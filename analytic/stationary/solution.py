@@ -11,8 +11,9 @@ import scipy
 
 import crawltwin
 from analytic.sojourn.law import SojournLaw
-from crawltwin.model.measures import MEASURES, SCALAR_MEASURES
+from crawltwin.model.measures import MEASURES, SCALAR_MEASURES, unit_of
 from crawltwin.model.rates import Rates
+from crawltwin.model.results.display import Drawn, measure_of
 from crawltwin.model.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -56,8 +57,11 @@ class SolverReport:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
-    """Stationary measures of one scenario.
+class Solution(Drawn):
+    """Stationary measures of one scenario; ``solution["cost"]`` is one of them.
+
+    Pictures: ``plot()`` or ``plot("levels")`` is the distribution of the backlog, ``plot("sojourn")`` that of the time
+    in the system.
 
     Examples
     --------
@@ -93,6 +97,15 @@ class Solution:
             fetches=m["mean_fetches"],
         )
 
+    def __getitem__(self, name: str) -> Any:
+        """A measure by its name."""
+        return measure_of(self.measures, name)
+
+    def headline(self) -> str:
+        """The title, the method and its size."""
+        states = "1 state" if self.solver.states == 1 else f"{self.solver.states:,} states"
+        return f"{self.scenario.title or 'a scenario'}, solved by {self.solver.method}, {states}"
+
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries and numbers, as `crawltwin solve --json` prints them."""
         return {
@@ -119,20 +132,18 @@ class Solution:
         import pandas as pd
 
         rows: list[dict[str, Any]] = [
-            {"measure": name, "level": None, "value": self.measures[name]}
+            {"measure": name, "level": None, "value": self.measures[name], "unit": unit_of(name)}
             for name in SCALAR_MEASURES
             if name in self.measures
         ]
         rows += [
-            {"measure": "level_distribution", "level": level, "value": mass}
+            {"measure": "level_distribution", "level": level, "value": mass, "unit": "probability"}
             for level, mass in enumerate(self.measures["level_distribution"])
         ]
         return pd.DataFrame(rows).astype({"level": "Int64", "value": "float64"})
 
     def __repr__(self) -> str:
-        lines = [
-            f"Solution of {self.scenario.title or 'a scenario'!r} by {self.solver.method}, {self.solver.states} states"
-        ]
+        lines = [super().__repr__()]
         lines += [
             f"  {name:26s} {self.measures[name]:.8g} {MEASURES[name].unit}"
             for name in SCALAR_MEASURES

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,16 +22,22 @@ from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import ConvergenceError, InputError
 from crawltwin.model.laws.quantile_search import quantile_from_tail
 from crawltwin.model.laws.uniformisation import PoissonMixture
+from crawltwin.model.results.display import Drawn
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_TERMS = 3_000_000
 """Most steps of the uniformised chain that are walked."""
+QUANTILES = (0.05, 0.5, 0.95)
+"""What a table shows."""
 SETTLED = 1e-13
 """Change of the shape in one step, in total variation, below which it counts as settled."""
 
 
-@dataclass(frozen=True, eq=False)
-class AbsorptionTime:
-    """Time to absorption.
+@dataclass(frozen=True, eq=False, repr=False)
+class AbsorptionTime(Drawn):
+    """Time to absorption; ``plot()`` is its distribution function.
 
     Parameters
     ----------
@@ -80,6 +86,18 @@ class AbsorptionTime:
     def cdf(self, t: float) -> float:
         """P(X <= t)."""
         return 1.0 - self.survival(t)
+
+    def headline(self) -> str:
+        """Its mean, and the size of the chain."""
+        return f"mean {self.mean:.6g}, from a chain of {self.states:,} states"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Mean, standard deviation, quantiles."""
+        import pandas as pd
+
+        rows = [("mean", self.mean), ("standard deviation", max(self.moment(2) - self.mean**2, 0.0) ** 0.5)]
+        rows += [(f"{p:.0%} quantile", self.quantile(p)) for p in QUANTILES]
+        return pd.DataFrame([(*row, "time") for row in rows], columns=["number", "value", "unit"])
 
     def quantile(self, p: float) -> float:
         """The t with P(X <= t) = p, 0 <= p < 1."""

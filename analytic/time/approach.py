@@ -21,6 +21,8 @@ from analytic.linear.uniformisation import UniformisedChain
 from analytic.stationary.explicit import stationary_vector
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import ConvergenceError, Fault, InputError
+from crawltwin.model.measures import unit_of
+from crawltwin.model.results.display import Drawn
 from crawltwin.model.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -33,9 +35,9 @@ DENSE_STATES = 400
 """Chains up to this size take dense powers over long times instead of steps."""
 
 
-@dataclass(frozen=True, eq=False)
-class Transient:
-    """Measures on the way to equilibrium.
+@dataclass(frozen=True, eq=False, repr=False)
+class Transient(Drawn):
+    """Measures on the way to equilibrium; ``plot(measure=...)`` shows one of them over time.
 
     Parameters
     ----------
@@ -70,13 +72,20 @@ class Transient:
             )
         ]
 
+    def headline(self) -> str:
+        """How near to equilibrium the last time is."""
+        return (
+            f"{len(self.times)} times up to {max(self.times):g}; the distribution is then {self.distance[-1]:.3g} from "
+            "equilibrium in total variation"
+        )
+
     def to_frame(self) -> pd.DataFrame:
-        """Tidy and long: time, measure, at, averaged."""
+        """Tidy and long: time, measure, at, averaged, unit."""
         import pandas as pd
 
         return pd.DataFrame(
             [
-                {"time": time, "measure": name, "at": here[name], "averaged": mean[name]}
+                {"time": time, "measure": name, "at": here[name], "averaged": mean[name], "unit": unit_of(name)}
                 for time, here, mean in zip(self.times, self.at, self.averaged, strict=True)
                 for name in here
             ]

@@ -22,7 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,11 +31,15 @@ from scipy.sparse.linalg import splu
 from analytic.chain.generator import Generator, total_rates
 from analytic.chain.primitives import Chain
 from analytic.chain.sizes import refuse_above
-from analytic.time.absorption import AbsorptionTime
+from analytic.time.absorption import QUANTILES, AbsorptionTime
 from crawltwin.model import checks
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults, InputError
+from crawltwin.model.results.display import Drawn
 from crawltwin.model.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_STATES = 30_000
 """Most states of the scenario's own chain, without the counter."""
@@ -45,9 +49,9 @@ STRETCH = 2_000
 """URLs after which moments are continued as straight lines."""
 
 
-@dataclass(frozen=True, eq=False)
-class Completion:
-    """Time to finish a list.
+@dataclass(frozen=True, eq=False, repr=False)
+class Completion(Drawn):
+    """Time to finish a list; ``plot()`` is its distribution function.
 
     Parameters
     ----------
@@ -88,7 +92,23 @@ class Completion:
         correction = sigma * self.skewness * (z * z - 1) / 6
         return self.mean + sigma * z + correction, abs(correction)
 
-    def to_json(self, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> dict[str, Any]:
+    def headline(self) -> str:
+        """The mean, and what becomes of the pages."""
+        return (
+            f"{self.urls:,} URLs are done after {self.mean:.6g} units of time on average; {self.indexed:.6g} pages "
+            f"indexed, {self.obsolete:.3g} stale, {self.lost:.3g} lost"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Mean, standard deviation and quantiles of the time, and the expected fates of the pages."""
+        import pandas as pd
+
+        rows = [("mean", self.mean, "time"), ("standard deviation", math.sqrt(max(self.variance, 0.0)), "time")]
+        rows += [(f"{p:.0%} quantile", self.quantile(p)[0], "time") for p in QUANTILES]
+        rows += [(name, getattr(self, name), "pages") for name in ("indexed", "obsolete", "lost")]
+        return pd.DataFrame(rows, columns=["number", "value", "unit"])
+
+    def to_json(self, quantiles: Sequence[float] = QUANTILES) -> dict[str, Any]:
         """Plain dictionaries and numbers."""
         rows = []
         for p in quantiles:

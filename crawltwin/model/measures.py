@@ -58,6 +58,20 @@ MEASURES: Mapping[str, Measure] = MappingProxyType({measure.name: measure for me
 SCALAR_MEASURES: tuple[str, ...] = tuple(name for name in MEASURES if name != "level_distribution")
 """Names of the measures that are single numbers."""
 
+
+def unit_of(name: str) -> str:
+    """The unit of a measure, or of one of its parts; empty where it is not known.
+
+    Examples
+    --------
+    >>> unit_of("mean_pages"), unit_of("sojourn_quantiles")
+    ('pages', 'time')
+    """
+    return MEASURES[name].unit if name in MEASURES else _PARTS.get(name, "")
+
+
+_PARTS = {"mode_probabilities": "probability", "sojourn_distribution": "probability", "sojourn_quantiles": "time"}
+
 LINEAR_MEASURES: Mapping[str, str] = MappingProxyType(
     {
         "arrival_rate": "pages",

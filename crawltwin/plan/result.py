@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import crawltwin
 from analytic import Certificate, Optimum, Solution
 from crawltwin.model import Scenario
+from crawltwin.model.results.display import Drawn
 from crawltwin.plan.choosing import Limited
 from crawltwin.plan.evidence.backlog import Backlog
 from crawltwin.plan.evidence.clock import WORDS, ClockBounds
@@ -22,16 +23,22 @@ from crawltwin.plan.prepare import Input
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.what_if.assumed import Assumption
 from crawltwin.plan.what_if.sweeps import Sweep
+from crawltwin.plan.wording import UNIT_OF_KIND, instruction
 from fitting import FitResult
 from validate import CrossCheck
 from validate.logs.agreement import TRUSTED_BY, LogAgreement
 
 _RESTS_ON = {"arrival_rate": "deliveries", "loss_probability": "losses", "obsolescence_probability": "stale pages"}
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-@dataclass(frozen=True)
-class Plan:
+
+@dataclass(frozen=True, repr=False)
+class Plan(Drawn):
     """A decision with everything that supports it.
+
+    Pictures: ``plot()`` is the backlog under the policy; others are "cost", "doubt" and "backlog".
 
     Parameters
     ----------
@@ -102,6 +109,22 @@ class Plan:
     def policy(self) -> str:
         """The recommended policy in its short form."""
         return self.optimum.best.policy.short
+
+    def headline(self) -> str:
+        """The verdict, then what to do."""
+        return f"{self.verdict.word}. {instruction(self.scenario.policy_in_force, self.scenario.capacity)}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Today against recommended: one row for each question, with intervals where they are known."""
+        import pandas as pd
+
+        rows = [
+            {"question": line.question.words, "measure": line.question.measure, "when": when, **spread.to_json()}
+            | {"shown": line.shown(spread), "unit": UNIT_OF_KIND[line.question.kind]}
+            for line in self.compared
+            for when, spread in (("today", line.today), ("recommended", line.recommended))
+        ]
+        return pd.DataFrame(rows)
 
     @cached_property
     def compared(self) -> tuple[ComparedLine, ...]:

@@ -28,6 +28,7 @@ def read_share(text: Any) -> float:
 
 
 Kind = Literal["share", "time", "rate", "number"]
+UNIT_OF_KIND: dict[Kind, str] = {"share": "share", "time": "s", "rate": "pages/s", "number": ""}
 _TIMES = ((86_400.0, " days"), (3_600.0, " hours"), (60.0, " minutes"))
 _RATES = ((1.0, " pages per second"), (3_600.0, " pages per hour"))
 

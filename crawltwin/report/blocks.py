@@ -7,8 +7,9 @@ or ``[label](page.html)`` for a page beside the report. Everything else is plain
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -153,13 +154,30 @@ class Figure:
         The picture in words, for those who do not see it.
     data : mapping
         The numbers behind the picture, for the JSON.
+    painter : callable, optional
+        What painted it, to paint it again on axes of one's own.
     """
 
     name: str
-    svg: str
+    svg: str = field(repr=False)
     caption: str
     alternative: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    painter: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)
+
+    def paint(self, axes: Any) -> Any:
+        """Paint the picture on matplotlib axes and return them."""
+        assert self.painter is not None
+        self.painter(axes)
+        return axes
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the picture on light paper, readable in either theme, with its caption."""
+        return (
+            '<figure style="background:#fff;color:#1b1f24;padding:.6rem;margin:0;max-width:44rem" role="group">'
+            f'<div role="img" aria-label="{escape(self.alternative)}">{self.svg}</div>'
+            f"<figcaption>{escape(self.caption)}</figcaption></figure>"
+        )
 
     def __post_init__(self) -> None:
         faults = [

@@ -84,7 +84,7 @@ def draw(
         painter(canvas.add_subplot())
         stream = io.StringIO()
         canvas.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return Figure(name, _tidy(stream.getvalue(), name), caption, alternative, data or {})
+    return Figure(name, _tidy(stream.getvalue(), name), caption, alternative, data or {}, painter)
 
 
 def style_axes(axes: Axes, x: str, y: str, *, whole_x: bool = False, legend: bool = True) -> None:

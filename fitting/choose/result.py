@@ -14,6 +14,7 @@ from crawltwin.model.arrivals.fetching import FetchingRobots
 from crawltwin.model.arrivals.kinds import ControlledArrivals
 from crawltwin.model.errors import InputError
 from crawltwin.model.interval import Interval
+from crawltwin.model.results.display import Drawn
 from fitting.choose.candidates import Candidate
 from fitting.choose.goodness import Goodness
 from fitting.choose.plain_values import plain
@@ -40,8 +41,11 @@ ASSUMED_LOAD = 0.8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FitResult:
+class FitResult(Drawn):
     """A log as a model.
+
+    Pictures: ``plot()`` is the distribution of the gaps, trace and model; others are "correlations", "dispersion",
+    "gaps" and "rate".
 
     Attributes
     ----------
@@ -108,11 +112,12 @@ class FitResult:
         """The gaps that were fitted."""
         return self.batches.segments if self.evened is None else self.evened
 
-    def __repr__(self) -> str:
+    def headline(self) -> str:
+        """The chosen model, the rate of pages, the verdict."""
         rate = self.numbers["page_rate"]
         return (
-            f"FitResult({self.chosen.name}, {self.process.phases} phases, {rate.value:.4g} pages/s "
-            f"[{rate.low:.4g}, {rate.high:.4g}], {self.goodness.verdict} fit)"
+            f"{self.chosen.name}, {self.process.phases} phases, {rate.value:.4g} pages per second "
+            f"[{rate.low:.4g}, {rate.high:.4g}], {self.goodness.verdict} fit"
         )
 
     @property

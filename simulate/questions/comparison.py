@@ -17,6 +17,8 @@ import pandas as pd
 
 from crawltwin.model import SCALAR_MEASURES, Interval, Policy, Scenario
 from crawltwin.model.errors import Faults
+from crawltwin.model.measures import unit_of
+from crawltwin.model.results.display import Drawn
 from crawltwin.work import workers as work
 from simulate.engine.statistics import RunStatistics
 from simulate.questions.recorded import RecordedTrace, replay_request
@@ -49,9 +51,9 @@ class Difference:
         return "larger" if self.difference.low > 0 else "undecided"
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Measures of every policy, and differences from the first one."""
+@dataclass(frozen=True, repr=False)
+class Comparison(Drawn):
+    """Measures of every policy, and differences from the first one; ``plot(measure=...)`` shows the intervals."""
 
     policies: tuple[str, ...]
     measures: Mapping[str, Mapping[str, Interval]]
@@ -59,6 +61,14 @@ class Comparison:
     confidence: float
     units: int
     seed: int
+
+    def headline(self) -> str:
+        """How many differences are sure."""
+        sure = sum(found.verdict != "undecided" for found in self.differences)
+        return (
+            f"{len(self.policies)} policies; {sure} of {len(self.differences)} differences from the first are sure "
+            f"at {self.confidence:.0%} confidence"
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per policy and measure: value, interval, difference from the first policy and its interval."""
@@ -71,7 +81,7 @@ class Comparison:
                     gap = found.difference
                     row |= {"difference": gap.value, "difference_low": gap.low, "difference_high": gap.high}
                     row |= {"verdict": found.verdict, "saved": found.saved}
-                rows.append(row)
+                rows.append({**row, "unit": unit_of(name)})
         return pd.DataFrame(rows)
 
     def to_json(self) -> dict[str, Any]:

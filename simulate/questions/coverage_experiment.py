@@ -16,6 +16,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from crawltwin.model import SCALAR_MEASURES, InputError, Interval, Scenario, checks
 from crawltwin.model.errors import Faults
+from crawltwin.model.measures import unit_of
+from crawltwin.model.results.display import Drawn
 from crawltwin.model.settings import setting
 from crawltwin.work import workers as work
 from simulate.engine.length import Length
@@ -51,9 +53,9 @@ class Share:
         return self.covered / self.experiments
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """Shares for every measure with a known value that is not certain."""
+@dataclass(frozen=True, repr=False)
+class Coverage(Drawn):
+    """Shares for every measure with a known value that is not certain; ``plot()`` shows them with intervals."""
 
     shares: tuple[Share, ...]
     confidence: float
@@ -67,9 +69,15 @@ class Coverage:
         """Whether every measure's intervals cover as claimed."""
         return all(share.agrees for share in self.shares)
 
+    def headline(self) -> str:
+        """Whether intervals cover as claimed."""
+        good = sum(share.agrees for share in self.shares)
+        return f"intervals of {good} of {len(self.shares)} measures cover the truth as claimed ({self.confidence:.0%})"
+
     def to_frame(self) -> pd.DataFrame:
         """One row per measure."""
-        return pd.DataFrame([{**vars(share), "share": share.share} for share in self.shares])
+        rows = [{**vars(share), "share": share.share} for share in self.shares]
+        return pd.DataFrame([{**row, "unit": unit_of(str(row["measure"]))} for row in rows])
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

@@ -20,13 +20,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crawltwin.model import Interval, Scenario, checks
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults, InputError
+from crawltwin.model.results.display import Shown
 from crawltwin.model.settings import setting
 from crawltwin.work import workers as work
 from simulate.engine.columns import COUNT
@@ -34,6 +35,9 @@ from simulate.engine.length import Length, Start
 from simulate.engine.run_plan import RunPlan, draw_opening, make_plan, opening
 from simulate.engine.streams import check_seed, open_streams
 from simulate.sample.estimates import pseudo_values, standard_errors
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LOOKING = 1_000_000_000
 """Number of the first replication that looks for thresholds: far from those that are counted."""
@@ -97,8 +101,8 @@ class Splits:
         return np.asarray(1.0 / np.cumprod([1.0, *self.numbers]))
 
 
-@dataclass(frozen=True)
-class RareLoss:
+@dataclass(frozen=True, repr=False)
+class RareLoss(Shown):
     """The loss probability, and how it was found.
 
     Parameters
@@ -120,6 +124,18 @@ class RareLoss:
     splits: Splits
     seed: int
     warnings: tuple[str, ...] = field(default=())
+
+    def headline(self) -> str:
+        """The probability with its interval."""
+        found = self.loss_probability
+        return f"loss probability {found.value:.4g} [{found.low:.4g}, {found.high:.4g}] at {found.confidence:.0%}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row: the probability with its interval, and the pages that were lost in all trials."""
+        import pandas as pd
+
+        row = {"measure": "loss_probability", **self.loss_probability.to_json(), "lost": self.lost}
+        return pd.DataFrame([{**row, "unit": "probability"}])
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

@@ -18,13 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crawltwin.model import SCALAR_MEASURES, Policy, Scenario, checks
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
+from crawltwin.model.measures import unit_of
+from crawltwin.model.results.display import Shown
 from crawltwin.work import workers as work
 from simulate.engine.length import Length, bins_for
 from simulate.engine.statistics import RunStatistics
@@ -34,6 +36,9 @@ from simulate.sample.replications import Job, Piece, run_piece
 from simulate.sample.settings import SimulationSettings
 from simulate.sample.units import Reading, Units
 from simulate.sample.warm_up import find_warm_up
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Observe = Callable[[tuple[int, ...], int], FloatArray]
 """Given the candidates left and a replication's number: one observation for each of them, smaller is better."""
@@ -53,8 +58,8 @@ class Race:
     sure: bool
 
 
-@dataclass(frozen=True)
-class Selection:
+@dataclass(frozen=True, repr=False)
+class Selection(Shown):
     """The best policy, and what the race cost."""
 
     best: str
@@ -65,6 +70,20 @@ class Selection:
     confidence: float
     sure: bool
     seed: int
+
+    def headline(self) -> str:
+        """The winner, and whether that is sure."""
+        sure = f"at {self.confidence:.0%} confidence" if self.sure else "without certainty: the budget ended first"
+        return f"{self.best} has the smallest {self.measure} of {len(self.means)} policies, {sure}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each policy: its mean, and the replications that it got."""
+        import pandas as pd
+
+        rows = [(name, mean, self.replications[name], name == self.best) for name, mean in self.means.items()]
+        frame = pd.DataFrame(rows, columns=["policy", "mean", "replications", "best"])
+        frame.attrs["units"] = {"mean": unit_of(self.measure)}
+        return frame
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

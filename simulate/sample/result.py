@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crawltwin.model import MEASURES, SCALAR_MEASURES, Interval
+from crawltwin.model import SCALAR_MEASURES, Interval
+from crawltwin.model.measures import unit_of
+from crawltwin.model.results.display import Drawn, measure_of
 from simulate.sample.diagnostics import Diagnostics
 
 
@@ -48,8 +50,10 @@ class Precision:
 
 
 @dataclass(frozen=True, eq=False)
-class SimulationResult:
-    """Simulated measures with intervals.
+class SimulationResult(Drawn):
+    """Simulated measures with intervals; ``result["cost"]`` is one of them.
+
+    Pictures: ``plot()`` is the distribution of the backlog, ``plot("intervals")`` how wide the intervals are.
 
     Parameters
     ----------
@@ -87,7 +91,12 @@ class SimulationResult:
 
     def __getitem__(self, name: str) -> Any:
         """The interval of a measure."""
-        return self.measures[name]
+        return measure_of(self.measures, name)
+
+    def headline(self) -> str:
+        """What the intervals rest on."""
+        units = f"{self.diagnostics.count} {self.diagnostics.units}"
+        return f"{self.confidence:.0%} intervals from {units}, seed {self.seed}"
 
     def to_json(self) -> dict[str, Any]:
         """The contract's object: plain dictionaries, lists and numbers, without the records."""
@@ -128,15 +137,13 @@ class SimulationResult:
                         "level": level if isinstance(interval, tuple) else None,
                         **dict(zip(("value", "low", "high"), numbers)),
                         "confidence": self.confidence,
-                        "unit": MEASURES[name].unit,
+                        "unit": unit_of(name),
                     }
                 )
         return pd.DataFrame(rows).astype({"level": "Int64"})
 
     def __repr__(self) -> str:
-        lines = [
-            f"{self.confidence:.0%} intervals from {self.diagnostics.count} {self.diagnostics.units}, seed {self.seed}"
-        ]
+        lines = [super().__repr__()]
         for name in SCALAR_MEASURES:
             interval = self.measures.get(name)
             if interval is not None:

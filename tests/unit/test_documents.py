@@ -1,8 +1,9 @@
 """Every snippet in the documents runs, and every example in a docstring is true.
 
 In Markdown, a ``python`` block runs as it stands (lines that start with ``>>>`` are checked as doctests), a ``console``
-block runs each line that starts with ``$ crawltwin``; blocks of one file share a directory and a namespace. A line
-``$ crawltwin ...  # exit 2`` says what exit code to expect.
+block runs each line that starts with ``$ crawltwin``. A line ``$ crawltwin ...  # exit 2`` says what exit code to
+expect. Each block works when it is pasted alone: it has a namespace of its own and an empty directory, unless the
+paragraph before it says that files come "from above"; then the directory is that of the block before.
 """
 
 from __future__ import annotations
@@ -40,10 +41,14 @@ def test_examples_in_docstrings(name):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_snippets_of_a_page(page, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {}
-    for number, match in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8"))):
+    whole = page.read_text(encoding="utf-8")
+    for number, match in enumerate(BLOCK.finditer(whole)):
         kind, text = match.groups()
+        namespace: dict[str, object] = {}
+        before = whole[: match.start()].rstrip().rpartition("\n\n")[2]
+        if "from above" not in " ".join(before.split()) or number == 0:
+            (tmp_path / str(number)).mkdir()
+            monkeypatch.chdir(tmp_path / str(number))
         if kind == "console":
             for line in text.splitlines():
                 if line.startswith("$ crawltwin"):
@@ -53,8 +58,7 @@ def test_snippets_of_a_page(page, tmp_path, monkeypatch, capsys):
         elif ">>>" in text:
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
             parsed = doctest.DocTestParser().get_doctest(text, namespace, f"{page.name}[{number}]", str(page), 0)
-            runner.run(parsed, clear_globs=False)
-            namespace.update(parsed.globs)
+            runner.run(parsed)
             assert runner.failures == 0, capsys.readouterr().out
         else:
             exec(compile(text, f"{page.name}[{number}]", "exec"), namespace)

@@ -10,16 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analytic import solve
 from crawltwin.model import Scenario
+from crawltwin.model.measures import unit_of
+from crawltwin.model.results.display import Shown
 from fitting import FitResult
 from simulate import RecordedTrace, SampleSettings, draw_replay, draw_sample
 from validate.logs.prediction import Prediction, judge_runs, numbers_of
 from validate.logs.trace import trace_of_fit
 from validate.plan import ValidationPlan
 from validate.verdict import Verdict, Word, overall
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LOG_PLAN = ValidationPlan(margin=0.1, confidence=0.95, power=0.9)
 """What is declared where nothing else is."""
@@ -40,8 +45,8 @@ TRUSTED_BY = ("arrival_rate", "loss_probability", "obsolescence_probability")
 """Numbers that decide whether a plan may rest on the model."""
 
 
-@dataclass(frozen=True, eq=False)
-class LogAgreement:
+@dataclass(frozen=True, eq=False, repr=False)
+class LogAgreement(Shown):
     """What may be said about a model and the log that it stands for.
 
     Parameters
@@ -109,9 +114,18 @@ class LogAgreement:
             "notes": list(self.notes),
         }
 
-    def __repr__(self) -> str:
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each number: predicted with its interval, and replayed."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [{"measure": one.measure, **one.to_json(), "unit": unit_of(one.measure)} for one in self.predictions]
+        )
+
+    def headline(self) -> str:
+        """The verdict and its counts."""
         good = sum(one.word == "equivalent" for one in self.verdicts)
-        return f"LogAgreement: {self.verdict}; {good} of {len(self.verdicts)} numbers equivalent, {self.pages:,} pages"
+        return f"{self.verdict}; {good} of {len(self.verdicts)} numbers equivalent, {self.pages:,} pages"
 
 
 def compare_log(

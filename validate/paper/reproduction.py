@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from crawltwin.model.results.display import Shown
 from crawltwin.work import workers as work
 from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.store import Store, key_of
@@ -23,6 +24,9 @@ from validate.paper.printed.source import paper
 from validate.paper.tables import first_table, measured, sweeps
 from validate.paper.text import claims, correlations, formulas, numbers, other_authors
 from validate.paper.text.claims import Claim
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FINDINGS: Mapping[str, Callable[[], tuple[Finding, ...]]] = {
     "matrices": matrices.findings,
@@ -64,8 +68,8 @@ class RoundingInterval:
     witness: float
 
 
-@dataclass(frozen=True)
-class Reproduction:
+@dataclass(frozen=True, repr=False)
+class Reproduction(Shown):
     """The paper beside our numbers.
 
     Parameters
@@ -98,6 +102,17 @@ class Reproduction:
     def of(self, verdict: str) -> tuple[Finding, ...]:
         """The findings with one verdict."""
         return tuple(item for item in self.findings if item.verdict == verdict)
+
+    def headline(self) -> str:
+        """The counts of the verdicts."""
+        counts = ", ".join(f"{len(self.of(word))} {word}" for word in ("reproduced", "misprint", "not reproducible"))
+        return f"{len(self.findings)} printed things: {counts}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each printed thing: where, what, as printed, as computed, the verdict and why."""
+        import pandas as pd
+
+        return pd.DataFrame([item.to_json() for item in self.findings])
 
     def to_json(self) -> dict[str, Any]:
         """Plain values: what `crawltwin reproduce --json` prints and `--check` compares."""

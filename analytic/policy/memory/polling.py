@@ -13,14 +13,15 @@ from analytic.stationary.solution import versions
 from crawltwin.model import Scenario
 from crawltwin.model.checks import number
 from crawltwin.model.errors import Faults
+from crawltwin.model.results.display import Drawn
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class PollingCost:
-    """The best policy for each distance between looks.
+@dataclass(frozen=True, repr=False)
+class PollingCost(Drawn):
+    """The best policy for each distance between looks; ``plot()`` is its cost over the distance.
 
     Parameters
     ----------
@@ -32,6 +33,11 @@ class PollingCost:
 
     optima: tuple[Optimum, ...]
     distances: tuple[float, ...]
+
+    def headline(self) -> str:
+        """What the longest distance costs more."""
+        row = max(self._rows(), key=lambda row: float(row["check_every"]))
+        return f"looks {row['check_every']:g} of time apart cost {row['extra_percent']:.3g}% more than the shortest"
 
     def _rows(self) -> list[dict[str, Any]]:
         least = min(zip(self.distances, self.optima, strict=True), key=lambda pair: pair[0])[1].best.cost
@@ -66,7 +72,10 @@ class PollingCost:
             }
             for row, optimum in zip(self._rows(), self.optima, strict=True)
         ]
-        return pd.DataFrame(rows)
+        frame = pd.DataFrame(rows)
+        costs = ("cost", "extra_cost", "lower_bound")
+        frame.attrs["units"] = {"check_every": "time", "extra_percent": "%"} | dict.fromkeys(costs, "cost")
+        return frame
 
 
 def polling_cost(

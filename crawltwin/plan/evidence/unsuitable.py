@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.results.display import Shown
 from crawltwin.plan.evidence.verdict import PlanVerdict
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.wording import in_time
 from fitting import FitResult, RawLog
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STEADY = 0.1
 """Squared coefficient of variation of the gaps below which a fixed delay is at work."""
@@ -22,8 +26,8 @@ SILENT = 0.5
 """Share of pauses above which the log shows silence rather than a crawl."""
 
 
-@dataclass(frozen=True)
-class Unsuitable:
+@dataclass(frozen=True, repr=False)
+class Unsuitable(Shown):
     """No recommendation, and why.
 
     Parameters
@@ -49,6 +53,19 @@ class Unsuitable:
     def verdict(self) -> PlanVerdict:
         """Nothing can be recommended, and why."""
         return PlanVerdict("NOT TRUSTED", (f"this log allows no plan: {self.reason.rstrip('.')}",))
+
+    def headline(self) -> str:
+        """Why there is no plan."""
+        return f"{self.verdict.word}: {self.verdict.reasons[0]}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Plain facts of the log, what can be concluded, what cannot, and what would help."""
+        import pandas as pd
+
+        rows = [("fact", f"{name}: {value}") for name, value in self.facts]
+        for kind, words in (("can be said", self.can), ("cannot be said", self.cannot), ("would help", self.instead)):
+            rows += [(kind, sentence) for sentence in words]
+        return pd.DataFrame(rows, columns=["kind", "words"])
 
     def to_json(self) -> dict[str, Any]:
         """As `crawltwin plan --json` prints it."""

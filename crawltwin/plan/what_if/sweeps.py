@@ -27,6 +27,8 @@ from analytic.policy.tables import table_of
 from crawltwin.model import SCALAR_MEASURES, ConvergenceError, InputError, Scenario, ThresholdPolicy
 from crawltwin.model.errors import Fault, Faults
 from crawltwin.model.files import write_whole
+from crawltwin.model.measures import unit_of
+from crawltwin.model.results.display import Drawn
 from crawltwin.plan.what_if.axes import MAX_POINTS, Axis, AxisValue
 from crawltwin.work import workers as crew
 from crawltwin.work.store import Store, key_of
@@ -38,9 +40,9 @@ ENDINGS = (".parquet", ".csv", ".json")
 """Files that a sweep can be written to."""
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """A grid with its results.
+@dataclass(frozen=True, repr=False)
+class Sweep(Drawn):
+    """A grid with its results; ``plot()`` is the map of best policies.
 
     Parameters
     ----------
@@ -61,6 +63,17 @@ class Sweep:
     def failed(self) -> tuple[dict[str, Any], ...]:
         """Points that could not be solved; their rows say why."""
         return tuple(row for row in self.rows if row["error"])
+
+    def headline(self) -> str:
+        """What was varied, and over how many points."""
+        failed = f", {len(self.failed)} of them not solved" if self.failed else ""
+        return f"{' and '.join(axis.name for axis in self.axes)} varied over {len(self.rows):,} points{failed}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per point: the varied values, the best policy in its short form, costs, measures."""
+        frame = self.frame.copy()
+        frame.attrs["units"] = {name: unit for name in map(str, frame) if (unit := unit_of(name))}
+        return frame
 
     @cached_property
     def frame(self) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from crawltwin.cli.main import main
 from crawltwin.cli.output import console
 from crawltwin.cli.tables.plan import show_plan
 from crawltwin.model import ScaledStream, Scenario, ThinnedStream, ThresholdPolicy
+from crawltwin.pages.notebook.choice import PICTURES
 from crawltwin.pages.plan import plan_report
 from crawltwin.plan import demo_trace
 from crawltwin.plan.decide import Plan, plan
@@ -56,6 +57,13 @@ def test_the_recommended_policy_is_within_a_percent_of_the_true_optimum(found):
     best = optimize(truth).best.cost
     mine = solve(truth.replace(policy=found.optimum.best.policy)).measures["cost"]
     assert mine <= 1.01 * best
+
+
+def test_a_plan_shows_itself_in_a_notebook(found):
+    assert f"{found.verdict.word}. Run " in repr(found)
+    assert "time until a page is indexed" in found._repr_html_()
+    assert set(found.to_frame()["unit"]) == {"share", "s", "pages/s", ""}
+    assert all("<svg" in found.plot(name).svg for name in PICTURES["Plan"])
 
 
 def test_every_step_was_done(found):
@@ -229,6 +237,7 @@ def test_everything_in_one_second(tmp_path):
     path.write_text("".join(_line(0.0, k) for k in range(300)))
     found = plan(path, PlanSettings(robots=2))
     assert isinstance(found, Unsuitable)
+    assert "would help" in found._repr_html_()
     assert "one time only" in " ".join(found.can)
     assert "milliseconds" in " ".join(found.instead)
 

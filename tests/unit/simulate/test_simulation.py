@@ -222,7 +222,7 @@ def test_frame_and_repr():
     assert list(frame["measure"][:13]) == list(SCALAR_MEASURES)
     assert frame["level"].dropna().tolist() == [0, 1, 2, 3, 4, 5]
     text = repr(result)
-    assert text.startswith("95% intervals from 20 replications, seed 1")
+    assert text.startswith("SimulationResult: 95% intervals from 20 replications, seed 1")
     assert f"loss_probability          {rounded(result['loss_probability'])}" in text
 
 

@@ -1,0 +1,1 @@
+"""Pictures of single results, for notebooks: ``result.plot()`` ends here."""

@@ -18,6 +18,7 @@ EPILOG = """examples:
   crawltwin fit crawl.log.2.gz crawl.log.1.gz crawl.log --report report/fit
   zcat access.log.gz | crawltwin fit - --agent Googlebot --json
   crawltwin fit times.csv --time-column fetched --pause 600 --batch-gap 0.05
+  crawltwin fit counts.json --where __name__=crawler_pages_total   a range export of Prometheus
   crawltwin fit odd.log --pattern '^(?P<time>\\S+ \\S+) .* bytes=(?P<size>\\d+)'
 
 The format is found from the content. Times in the scenario are seconds. Without a processing rate or a mean service
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     scenario = result.scenario(**vars(wanted))
     answer = result.to_json()
     answer["scenario"] = scenario.to_mapping()
-    replayed = None if options.no_replay else _replay(result, wanted.capacity, chosen.seed)
+    replayed = None if options.no_replay or result.counted else _replay(result, wanted.capacity, chosen.seed)
     answer["replay"] = None if replayed is None else replayed.to_json()
     assumed = _assumed(wanted, result)
     answer["warnings"] += assumed

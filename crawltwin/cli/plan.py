@@ -25,6 +25,7 @@ EPILOG = """examples:
   crawltwin plan crawl.log --robots 4 --cost loss=500   weights instead of limits
   crawltwin plan one.log two.log four.log --robots-of one.log=1,two.log=2,four.log=4
   crawltwin plan crawl.log --robots 4 --urls 100000 --timeout 5min --backlog-limit 15
+  crawltwin plan counts.json --robots 4 --service-mean 2s   counts per minute, from Prometheus for example
   crawltwin example trace --out demo.crawl.log          a log whose true model is known
 
 Times are seconds, or have a unit: 90s, 5min, 1h, 2d. What is not given is asked of the log or assumed, and the answer
@@ -63,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
     from crawltwin.plan.decide import Plan, plan
     from crawltwin.plan.earlier import EarlierPlan, digests
     from crawltwin.plan.settings import PlanSettings
-    from fitting import FitOptions, ReadOptions, read_log
+    from fitting import FitOptions, ReadOptions
+    from fitting.readers import read_either
     from fitting.robots.several import check_files, read_by_robots
 
     if options.ask:
@@ -78,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     chosen = {name: value for name, value in given(options, FitOptions).items() if name != "seed"}
     robots_of = chosen.pop("robots_of", None)
     raw = (
-        read_log(options.log, options=reading)
+        read_either(options.log, reading)
         if robots_of is None
         else read_by_robots(check_files(options.log), robots_of, reading)
     )

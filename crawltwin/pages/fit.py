@@ -10,6 +10,7 @@ import numpy as np
 from crawltwin.pages.crosscheck import VERDICT_TONES
 from crawltwin.pages.fit_pictures import (
     correlations,
+    counts_over_time,
     dispersion,
     gap_distribution,
     gaps_over_time,
@@ -72,8 +73,7 @@ def fit_report(result: FitResult, command: str = "", replayed: LossAgreement | N
         ],
         sections=[
             Section("What was read", _read(result)),
-            Section("Cleaning", _cleaning(result)),
-            Section("Batches", _batches(result)),
+            *_trace_sections(result),
             Section("Models side by side", _models(result)),
             Section("How good the fit is", _goodness(result)),
             *([Section("Replayed through a buffer", _replayed(replayed))] if replayed is not None else []),
@@ -82,6 +82,25 @@ def fit_report(result: FitResult, command: str = "", replayed: LossAgreement | N
         command=command or f"crawltwin fit {_name(result)}",
         unconfirmed=[_plain(words) for words in result.warnings],
     )
+
+
+def _trace_sections(result: FitResult) -> list[Section]:
+    if not result.counted:
+        return [Section("Cleaning", _cleaning(result)), Section("Batches", _batches(result))]
+    words = [words[0].upper() + words[1:] + "." for words in result.cannot_tell]
+    return [
+        Section("What counts cannot tell", [Points([_plain(one) for one in words])]),
+        Section("Pages in each interval", _counts(result)),
+    ]
+
+
+def _counts(result: FitResult) -> list[Block]:
+    cleaning = result.cleaning
+    text = f"{cleaning.pauses} pauses of {cleaning.paused_seconds:.4g} s in all were cut."
+    blocks: list[Block] = [Text(text), counts_over_time(result)]
+    if result.stationarity.words:
+        blocks.append(Note(" ".join(_plain(words) for words in result.stationarity.words), "warn"))
+    return blocks
 
 
 def _name(result: FitResult) -> str:
@@ -97,19 +116,20 @@ def _plain(text: str) -> str:
 
 def _read(result: FitResult) -> list[Block]:
     log = result.log
+    account = log.account()
     rows: list[tuple[str, Cell]] = [
         ("format", Cell(f"{log.format} ({'found' if log.detected else 'given'})")),
-        ("rows", Cell(log.rows)),
-        ("delivered pages", Cell(len(log))),
-        *((f"dropped: {reason}", Cell(count)) for reason, count in log.dropped.items()),
+        ("intervals" if result.counted else "rows", Cell(account["rows"])),
+        ("delivered pages", Cell(account["deliveries"])),
+        *((f"dropped: {reason}", Cell(count)) for reason, count in account["dropped"].items()),
         ("other lines", Cell(log.other_lines)),
-        ("broken lines", Cell(log.broken)),
-        ("out of order", Cell(log.out_of_order)),
-        ("clock's step, s", Cell(log.resolution)),
+        ("broken lines", Cell(account["broken"])),
+        ("out of order", Cell(account["out_of_order"])),
+        ("interval, s" if result.counted else "clock's step, s", Cell(account["resolution"])),
     ]
     blocks: list[Block] = [Table("Account of the log", ["what", Column("value")], rows)]
-    if log.broken_shown:
-        blocks.append(Points([f"Broken line: {_plain(line)}" for line in log.broken_shown]))
+    if account["broken_lines"]:
+        blocks.append(Points([f"Broken line: {_plain(line)}" for line in account["broken_lines"]]))
     if log.notes:
         blocks.append(Points([_plain(note) for note in log.notes]))
     return blocks
@@ -195,7 +215,8 @@ def _models(result: FitResult) -> list[Block]:
         )
         for c in ranked
     ]
-    names = ("phases", "numbers", "log-likelihood per gap", "held out", "AIC", "BIC")
+    one, what = ("interval", "counts") if result.counted else ("gap", "gaps")
+    names = ("phases", "numbers", f"log-likelihood per {one}", "held out", "AIC", "BIC")
 
     def paint(axes: Axes) -> None:
         places = np.arange(len(ranked))[::-1]
@@ -205,7 +226,7 @@ def _models(result: FitResult) -> list[Block]:
         style_axes(axes, "BIC above the best, plus 1", "")
 
     blocks: list[Block] = [
-        Table("Models of the gaps", ["model", *[Column(name, "number") for name in names], "at rest"], rows),
+        Table(f"Models of the {what}", ["model", *[Column(name, "number") for name in names], "at rest"], rows),
         draw(
             "models",
             paint,
@@ -230,7 +251,7 @@ def _goodness(result: FitResult) -> list[Block]:
     ]
     return [
         Note(f"{good.verdict.capitalize()} fit: {'; '.join(_plain(w) for w in good.words)}.", _TONE[good.verdict]),
-        gap_distribution(result),
+        *([] if result.counted else [gap_distribution(result)]),
         correlations(result),
         dispersion(result),
         Table("Tests of the residuals", ["what", Column("size", "number"), Column("p", "number")], rows),

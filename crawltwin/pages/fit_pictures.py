@@ -25,7 +25,7 @@ def gaps_over_time(result: FitResult) -> Figure:
     """Gaps between pages over time, with the cuts."""
     seconds = result.log.seconds
     gaps = np.diff(seconds)
-    floor = max(result.log.resolution / 2, 1e-9)
+    floor = max(float(result.log.account()["resolution"]) / 2, 1e-9)
     x, y = _thinned(seconds[1:], np.maximum(gaps, floor))
 
     def paint(axes: Axes) -> None:
@@ -42,6 +42,28 @@ def gaps_over_time(result: FitResult) -> Figure:
         paint,
         f"Gaps between pages over time, with {result.cleaning.pauses} cuts (dashed).",
         f"Points of gaps from {y.min():.3g} to {y.max():.3g} seconds over {seconds[-1]:.4g} seconds.",
+    )
+
+
+def counts_over_time(result: FitResult) -> Figure:
+    """Pages per second of each interval, with the rates of the model's phases."""
+    data = result.batches.segments
+    rate = data.sizes / data.gaps
+    x, y = _thinned(np.cumsum(data.gaps), rate)
+    rates = sum(k * Dk for k, Dk in enumerate(result.process.D)).sum(axis=1)  # type: ignore[union-attr]
+
+    def paint(axes: Axes) -> None:
+        axes.plot(x, y, ".", markersize=3, color=COLOURS[0], label="interval")
+        for index, one in enumerate(rates):
+            axes.axhline(one, color=COLOURS[1], marker="", linewidth=1, label="" if index else "rate in a phase")
+        style_axes(axes, "seconds, pauses left out", "pages per second")
+        axes.set_ylim(bottom=0)
+
+    return draw(
+        "counts-over-time",
+        paint,
+        f"Pages per second of {len(data)} intervals, and the rate in each phase of the model.",
+        f"Points between {y.min():.3g} and {y.max():.3g} pages per second, and a level line for each phase.",
     )
 
 
@@ -113,7 +135,7 @@ def gap_distribution(result: FitResult) -> Figure:
 def correlations(result: FitResult) -> Figure:
     """Correlations of the gaps, trace and model, with Bartlett's band."""
     good = result.goodness
-    n = len(result.batches.segments)
+    n, what = len(result.batches.segments), "counts" if result.counted else "gaps"
     # Bartlett's band for a process with the model's own correlations: 1.96 sqrt((1 + 2 sum rho^2)/n) at each lag.
     before = np.concatenate([[0.0], np.cumsum(good.model_correlations**2)[:-1]])
     band = 1.96 * np.sqrt((1 + 2 * before) / n)
@@ -131,13 +153,13 @@ def correlations(result: FitResult) -> Figure:
         axes.plot(good.lags, good.trace_correlations, ".", markersize=4, color=COLOURS[0], label="trace")
         axes.plot(good.lags, good.model_correlations, color=COLOURS[1], marker="", label="model")
         axes.axhline(0, color=FAINT, linewidth=0.8, marker="")
-        style_axes(axes, "lag", "correlation of gaps", whole_x=True)
+        style_axes(axes, "lag", f"correlation of {what}", whole_x=True)
 
     first = good.trace_correlations[0]
     return draw(
         "correlations",
         paint,
-        f"Correlations of the gaps to lag {int(good.lags[-1])}, trace and model.",
+        f"Correlations of the {what} to lag {int(good.lags[-1])}, trace and model.",
         f"Points of the trace starting at {first:.3g} and a curve of the model starting at "
         f"{good.model_correlations[0]:.3g}.",
         data={"lag": good.lags.tolist(), "model": good.model_correlations.tolist()},
@@ -152,8 +174,9 @@ def dispersion(result: FitResult) -> Figure:
         axes.plot(good.horizons, good.trace_idc, "o", linestyle="", color=COLOURS[0], label="counts, trace")
         axes.plot(good.horizons, good.model_idc, color=COLOURS[0], marker="", label="counts, model")
         scale = good.horizons[0]
-        axes.plot(good.spans * scale, good.trace_idi, "s", linestyle="", color=COLOURS[1], label="intervals, trace")
-        axes.plot(good.spans * scale, good.model_idi, color=COLOURS[1], marker="", label="intervals, model")
+        if good.spans.size:
+            axes.plot(good.spans * scale, good.trace_idi, "s", linestyle="", color=COLOURS[1], label="intervals, trace")
+            axes.plot(good.spans * scale, good.model_idi, color=COLOURS[1], marker="", label="intervals, model")
         axes.set_xscale("log")
         axes.set_yscale("log")
         style_axes(axes, "seconds (for intervals: number of gaps times their mean)", "index of dispersion")

@@ -36,7 +36,8 @@ from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.steps import StepProgress, Steps
 from crawltwin.plan.what_if.assumed import assumptions
 from crawltwin.plan.what_if.variations import what_if
-from fitting import FitOptions, FitResult, RawLog, fit, read_log
+from fitting import CountLog, FitOptions, FitResult, RawLog, fit
+from fitting.readers import read_either
 from validate import ValidationPlan, crosscheck
 from validate.logs.agreement import LogAgreement, compare_fitted_log
 
@@ -49,7 +50,7 @@ QUICK_PAGES = 50_000
 
 
 def plan(
-    log: str | Path | Sequence[str | Path] | RawLog | Mapping[int, RawLog],
+    log: str | Path | Sequence[str | Path] | RawLog | CountLog | Mapping[int, RawLog],
     settings: PlanSettings | None = None,
     *,
     options: FitOptions | None = None,
@@ -60,9 +61,9 @@ def plan(
 
     Parameters
     ----------
-    log : path, paths, RawLog or mapping
-        A `RawLog` of `fitting.read_log` where the format, zone or columns must be named; one for each number of robots
-        where several were seen.
+    log : path, paths, RawLog, CountLog or mapping
+        One of `fitting.read_log` or `fitting.read_counts` where the format, zone or columns must be named; a `RawLog` for
+        each number of robots where several were seen.
     settings : PlanSettings, optional
     options : FitOptions, optional
         Choices of cleaning and fitting.
@@ -76,9 +77,9 @@ def plan(
     Cost: for a log of 65,000 pages, K = 20 and four robots, a minute and a half on two cores.
     """
     wanted = settings or PlanSettings()
-    read_before = isinstance(log, RawLog | Mapping)
+    read_before = isinstance(log, RawLog | CountLog | Mapping)
     steps = Steps(_count(wanted) + (not read_before), tell)
-    raw = log if isinstance(log, RawLog | Mapping) else steps.run("reading", lambda: read_log(log))
+    raw = log if isinstance(log, RawLog | CountLog | Mapping) else steps.run("reading", lambda: read_either(log))
     if wanted.quick:
         raw, wanted, options = _quick(raw, wanted, options, steps)
     try:
@@ -102,20 +103,24 @@ def _count(settings: PlanSettings) -> int:
 
 
 def _quick(
-    raw: RawLog | Mapping[int, RawLog], settings: PlanSettings, options: FitOptions | None, steps: Steps
-) -> tuple[RawLog | Mapping[int, RawLog], PlanSettings, FitOptions]:
+    raw: RawLog | CountLog | Mapping[int, RawLog], settings: PlanSettings, options: FitOptions | None, steps: Steps
+) -> tuple[RawLog | CountLog | Mapping[int, RawLog], PlanSettings, FitOptions]:
     """Less work for a first look, and what was left out."""
-    logs = raw if isinstance(raw, Mapping) else {0: raw}
     changes = {name: value for name, value in QUICK.items() if not settings.is_given(name)}
-    cut = f"only the last {QUICK_PAGES:,} pages were looked at, " if max(map(len, logs.values())) > QUICK_PAGES else ""
+    logs = () if isinstance(raw, CountLog) else tuple(raw.values()) if isinstance(raw, Mapping) else (raw,)
+    most = max(map(len, logs), default=0)
+    cut = f"only the last {QUICK_PAGES:,} pages were looked at, " if most > QUICK_PAGES else ""
     steps.leave_out(
         "a full plan",
         f"with --quick {cut}fewer models were fitted, fewer traces resampled and fewer pages simulated, and the sweeps "
         "were left out. Run it again without --quick before you act on it",
     )
-    own = options or FitOptions(methods=("poisson", "map2", "erlang"), repetitions=40, refits=0)
-    last = {number: one.last(QUICK_PAGES) for number, one in logs.items()}
-    return last if isinstance(raw, Mapping) else last[0], replace(settings, **changes), own  # type: ignore[arg-type]
+    families = ("poisson", "mmpp2") if isinstance(raw, CountLog) else ("poisson", "map2", "erlang")
+    own = options or FitOptions(methods=families, repetitions=40, refits=0)
+    changed: PlanSettings = replace(settings, **changes)  # type: ignore[arg-type]
+    if isinstance(raw, Mapping):
+        return {number: one.last(QUICK_PAGES) for number, one in raw.items()}, changed, own
+    return raw if isinstance(raw, CountLog) else raw.last(QUICK_PAGES), changed, own
 
 
 def _decide(

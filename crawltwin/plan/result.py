@@ -18,6 +18,7 @@ from crawltwin.plan.evidence.resampling import Uncertainty
 from crawltwin.plan.evidence.robot_law import FewerRobots
 from crawltwin.plan.evidence.robots import RobotsInLog
 from crawltwin.plan.evidence.today import ComparedLine, CostTerm, compared, cost_terms, decides_alone, fewer_pages
+from crawltwin.plan.evidence.unsuitable import fills_within_interval
 from crawltwin.plan.evidence.verdict import PlanVerdict
 from crawltwin.plan.prepare import Input
 from crawltwin.plan.settings import PlanSettings
@@ -193,6 +194,9 @@ class Plan(Drawn):
             words.append("the solved numbers were not checked by simulation")
         elif self.check.verdict == "inconclusive":
             words.append("the simulation was too short to check the solved numbers (give it more pages with --budget)")
+        within = fills_within_interval(self.fit, self.scenario.capacity)
+        if within:
+            words.append(within)
         if self.replay is None:
             words.append("the log was not replayed under the policy")
         elif not self._replayed("equivalent"):
@@ -251,6 +255,7 @@ class Plan(Drawn):
             "backlog": None if self.backlog is None else self.backlog.to_json(),
             "finish": None if self.finish is None else self.finish.to_json(),
             "what_if": [found.to_json() for found in self.sweeps],
+            "cannot_tell": list(self.fit.cannot_tell),
             "fit": {"chosen": self.fit.chosen.name, "verdict": self.fit.goodness.verdict,
                     "warnings": list(self.fit.warnings)},
             "limiting": list(self.limiting),

@@ -100,7 +100,7 @@ class Candidate:
 
     def slowed(self, factor: float) -> Candidate:
         """The same rival with every gap `factor` times as long; log-likelihoods change with the unit of time."""
-        shift = math.log(factor)
+        shift = 0.0 if self.model.unit_free else math.log(factor)
         likelihood = self.log_likelihood - self.gaps * shift
         return replace(self, model=self.model.slowed(factor), log_likelihood=likelihood, held_out=self.held_out - shift)
 
@@ -138,7 +138,7 @@ def fit_candidates(
     def attempt(label: str, make: Callable[[], Scored]) -> Candidate | None:
         if progress is not None:
             progress(label)
-        result = _attempt(label, make, data, held)
+        result = attempt_rival(label, make, data, held)
         if isinstance(result, str):
             failed.append(result)
             return None
@@ -171,7 +171,7 @@ def _single_rivals(train: Segments, options: FitOptions) -> Iterator[tuple[str, 
     return (rival for family, rival in every.items() if family in options.methods)
 
 
-def _attempt(label: str, make: Callable[[], Scored], data: Segments, held: Segments) -> Candidate | str:
+def attempt_rival(label: str, make: Callable[[], Scored], data: Segments, held: Segments) -> Candidate | str:
     """The rival, fitted and scored; or words that tell why it could not be."""
     began = time.perf_counter()
     try:
@@ -183,7 +183,7 @@ def _attempt(label: str, make: Callable[[], Scored], data: Segments, held: Segme
         return f"{label} could not be fitted: {error}"
     if not math.isfinite(likelihood):
         return f"{label} gives some gaps no likelihood at all"
-    ratio = model.mean_gap / float(data.gaps.mean())
+    ratio = model.mean_gap / data.mean_gap
     seconds = time.perf_counter() - began
     candidate = Candidate(model, likelihood, len(data), held_out, ratio, converged, seconds, scored.notes)
     if not candidate.right_mean:

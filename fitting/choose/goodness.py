@@ -72,6 +72,26 @@ class Goodness:
         return {name: plain(value) for name, value in vars(self).items()}
 
 
+def residual_tests(model: GapModel, data: Segments) -> dict[str, Any]:
+    """Distance of the residuals from uniformity, their largest correlation, and the p-values of both."""
+    from scipy.stats import kstest
+    from statsmodels.tsa.stattools import acf as sample_correlations
+    from statsmodels.tsa.stattools import q_stat
+
+    u = np.clip(model.residuals(data), 1e-12, 1 - 1e-12)
+    ks = kstest(u, "uniform")
+    scores = Segments(ndtri(u) + 10.0, np.ones(u.size, np.int64), data.first)
+    acf = np.nan_to_num(correlations(scores, min(LAGS, len(data) // 5 or 1)))
+    # Through Fourier transforms: the library's one-call test multiplies every pair, minutes for a million gaps.
+    box = float(q_stat(sample_correlations(ndtri(u), nlags=len(acf), fft=True)[1:], len(data))[1][-1])
+    return {
+        "ks_distance": float(ks.statistic),
+        "ks_p": float(ks.pvalue),
+        "residual_correlation": float(np.abs(acf).max()),
+        "ljung_box_p": box,
+    }
+
+
 def assess(model: GapModel, process: BMAP, data: Segments, warnings: tuple[str, ...] = (), lags: int = 100) -> Goodness:
     """Compare the fitted process with the trace.
 
@@ -88,16 +108,7 @@ def assess(model: GapModel, process: BMAP, data: Segments, warnings: tuple[str, 
     lags : int
         Correlations to compare.
     """
-    from scipy.stats import kstest
-    from statsmodels.tsa.stattools import acf as sample_correlations
-    from statsmodels.tsa.stattools import q_stat
-
-    u = np.clip(model.residuals(data), 1e-12, 1 - 1e-12)
-    ks = kstest(u, "uniform")
-    scores = Segments(ndtri(u) + 10.0, data.sizes, data.first)
-    acf = np.nan_to_num(correlations(scores, min(LAGS, len(data) // 5 or 1)))
-    # Through Fourier transforms: the library's one-call test multiplies every pair, minutes for a million gaps.
-    box = float(q_stat(sample_correlations(ndtri(u), nlags=len(acf), fft=True)[1:], len(data))[1][-1])
+    tests = residual_tests(model, data)
     reach = max(1, min(lags, len(data) // 10))
     spans = np.unique(np.geomspace(1, max(len(data) // 20, 1), 12).astype(np.int64))
     mean = float(data.gaps.mean())
@@ -107,10 +118,7 @@ def assess(model: GapModel, process: BMAP, data: Segments, warnings: tuple[str, 
     scv = process.interval_variance / process.interval_moment(1) ** 2
     model_idi = np.array([scv * (1 + 2 * np.sum((1 - np.arange(1, n) / n) * cumulative[: n - 1])) for n in spans])
     found = Goodness(
-        ks_distance=float(ks.statistic),
-        ks_p=float(ks.pvalue),
-        residual_correlation=float(np.abs(acf).max()),
-        ljung_box_p=box,
+        **tests,
         lags=np.arange(1, reach + 1).astype(float),
         trace_correlations=correlations(data, reach),
         model_correlations=own,
@@ -121,27 +129,26 @@ def assess(model: GapModel, process: BMAP, data: Segments, warnings: tuple[str, 
         trace_idi=interval_dispersion(data, spans),
         model_idi=model_idi,
     )
-    verdict, words = _verdict(found, data, warnings)
-    return replace(found, verdict=verdict, words=words)
+    return judged(found, data, warnings)
 
 
-def _verdict(found: Goodness, data: Segments, warnings: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Points are given for what is off; the words say what."""
+def judged(found: Goodness, series: Segments, warnings: tuple[str, ...], what: str = "gaps") -> Goodness:
+    """The numbers with their verdict: points are given for what is off in the `series`; the words say what."""
     words: list[str] = []
     points = 0
-    n, distance, left = len(data), found.ks_distance, found.residual_correlation
+    n, distance, left = len(series), found.ks_distance, found.residual_correlation
     chance = 1.36 / math.sqrt(n)
     if distance <= max(SMALL_KS, chance):
-        words.append(f"the distribution of the gaps is met (largest difference of probabilities {distance:.3f})")
+        words.append(f"the distribution of the {what} is met (largest difference of probabilities {distance:.3f})")
     else:
         points += 2 if distance > 0.08 else 1
-        words.append(f"the distribution of the gaps is missed by up to {distance:.3f} in probability")
+        words.append(f"the distribution of the {what} is missed by up to {distance:.3f} in probability")
     if left <= max(SMALL_CORRELATION, 3 / math.sqrt(n)):
         words.append("no dependence is left in the residuals that would matter")
     else:
         points += 1
         words.append(
-            f"a correlation of {left:.2f} is left in the residuals: the order of the gaps is not fully followed"
+            f"a correlation of {left:.2f} is left in the residuals: the order of the {what} is not fully followed"
         )
     lags = min(20, found.lags.size)
     apart = np.abs(found.trace_correlations[:lags] - found.model_correlations[:lags])
@@ -162,8 +169,8 @@ def _verdict(found: Goodness, data: Segments, warnings: tuple[str, ...]) -> tupl
         )
     if n < FEW_GAPS:
         points += 1
-        words.append(f"{n} gaps are few: every number here is rough")
-    if data.gaps.var() < 0.1 * data.gaps.mean() ** 2:
+        words.append(f"{n} {what} are few: every number here is rough")
+    if what == "gaps" and series.gaps.var() < 0.1 * series.gaps.mean() ** 2:
         points += 1
         words.append(
             "the gaps hardly vary, as behind a fixed politeness delay: no small Markovian process is that regular, "
@@ -172,4 +179,5 @@ def _verdict(found: Goodness, data: Segments, warnings: tuple[str, ...]) -> tupl
     for warning in warnings:
         points += 1
         words.append(warning)
-    return ("good" if points == 0 else "fair" if points <= 2 else "poor"), tuple(words)
+    verdict = "good" if points == 0 else "fair" if points <= 2 else "poor"
+    return replace(found, verdict=verdict, words=tuple(words))

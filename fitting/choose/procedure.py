@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-import crawltwin
 from crawltwin.model import BMAP
 from crawltwin.model.errors import InputError
 from fitting.choose import candidates
+from fitting.choose.counted.procedure import fit_counts
 from fitting.choose.goodness import assess
 from fitting.choose.numbers import model_numbers, trace_numbers
 from fitting.choose.result import FitResult
 from fitting.choose.service import fit_obsolescence, fit_sizes, revisits
 from fitting.choose.settings import FitOptions
+from fitting.choose.versions import software_versions
 from fitting.models.batch_laws import with_batches
 from fitting.models.phase_type_em import PhFit
-from fitting.readers import RawLog, ReadOptions, read_log
+from fitting.readers import CountLog, RawLog, ReadOptions, read_either
 from fitting.readers.times.stamps import SECOND
 from fitting.robots.learned import learn_robots
 from fitting.robots.modes import learn_modes
@@ -41,7 +43,7 @@ LARGE_BATCH = 50
 
 
 def fit(
-    log: str | Path | Sequence[str | Path] | RawLog | Mapping[int, RawLog],
+    log: str | Path | Sequence[str | Path] | RawLog | CountLog | Mapping[int, RawLog],
     *,
     log_format: str | None = None,
     timezone: str | None = None,
@@ -54,8 +56,9 @@ def fit(
 
     Parameters
     ----------
-    log : path, sequence of paths, RawLog or mapping
-        Files of one log (``-`` for standard input), a log that was read before, or one for each number of robots.
+    log : path, sequence of paths, RawLog, CountLog or mapping
+        Files of one log (``-`` for standard input), a log that was read before, or one for each number of robots. Counts
+        per interval are fitted as such; the answer says what they cannot tell.
     log_format, timezone, max_broken, reading
         See `fitting.readers.read_log`.
     options : FitOptions, optional
@@ -87,17 +90,22 @@ def fit(
     tell("reading")
     # Of several numbers of robots the most are fitted; the others follow from them and their own gaps.
     logs: Mapping[int, RawLog] = {}
+    raw: RawLog | CountLog
     if isinstance(log, Mapping):
         logs = log
     elif chosen.robots_of is not None:
         logs = read_by_robots(check_files(log), chosen.robots_of, reading)
     if logs:
         raw = logs[max(logs)]
-    elif isinstance(log, RawLog):
+    elif isinstance(log, RawLog | CountLog):
         raw = log
     else:
         assert not isinstance(log, Mapping)
-        raw = read_log(log, log_format=log_format, timezone=timezone, max_broken=max_broken, options=reading)
+        given: dict[str, Any] = {"log_format": log_format, "timezone": timezone, "max_broken": max_broken}
+        known = {name: value for name, value in given.items() if value is not None}
+        raw = read_either(log, replace(reading or ReadOptions(), **known))
+    if isinstance(raw, CountLog):
+        return fit_counts(raw, chosen, progress)
     tell("cleaning")
     cleaning, batches = gather(raw, chosen)
     seconds = raw.seconds
@@ -160,7 +168,7 @@ def fit(
         season=None if several else even.season,
         evened=None if data is batches.segments else data,
         seconds=time.perf_counter() - began,
-        versions=_versions(),
+        versions=software_versions(),
     )
 
 
@@ -276,16 +284,3 @@ def _warnings(raw: RawLog, batches: Batches, no_sizes: bool) -> list[str]:
     if not raw.from_gaps and len(raw) and int(raw.time[-1]) / 1e9 > time.time() + 86400:
         words.append("some times lie in the future: the crawler's clock was wrong")
     return words
-
-
-def _versions() -> dict[str, str]:
-    import numba
-    import scipy
-
-    return {
-        "crawltwin": crawltwin.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "numba": numba.__version__,
-    }

@@ -16,6 +16,7 @@ from fitting.choose.result import FitResult
 from fitting.choose.service import fit_sizes
 from fitting.models.em import EmSettings
 from fitting.models.gap_model import GapModel
+from fitting.readers import RawLog
 from fitting.trace import bootstrap
 from fitting.trace.segments import Segments
 
@@ -51,7 +52,8 @@ class Resampler:
         """From a fit."""
         data = result.segments
         unit = float(data.gaps.mean())
-        content = None if result.log.size is None else result.log.size[np.isfinite(result.log.size)]
+        size = result.log.size if isinstance(result.log, RawLog) else None
+        content = None if size is None else size[np.isfinite(size)]
         return cls(result.model.slowed(1 / unit), data.scaled(1 / unit), unit, result.block_length, content)
 
     def draw(self, rng: np.random.Generator) -> tuple[BMAP, PhaseType | None]:

@@ -23,7 +23,7 @@ from fitting.choose.settings import ARRIVALS
 from fitting.models.batch_laws import BatchTest
 from fitting.models.gap_model import GapModel
 from fitting.models.phase_type_em import PhFit
-from fitting.readers import RawLog
+from fitting.readers import CountLog, RawLog
 from fitting.robots.learned import LearnedRobots
 from fitting.robots.modes import LearnedModes
 from fitting.robots.rate_laws import RobotEvidence
@@ -49,8 +49,8 @@ class FitResult(Drawn):
 
     Attributes
     ----------
-    log : RawLog
-        What was read.
+    log : RawLog or CountLog
+        What was read: deliveries, or counts per interval.
     cleaning, batches, stationarity
         What was cut, how pages were gathered, whether the rate holds.
     numbers : dict of Interval
@@ -75,11 +75,13 @@ class FitResult(Drawn):
         What is known of a period of the rate; None: none was looked for.
     evened : Segments or None
         The gaps that were fitted, where they are not those of the trace: on a clock on which the rate holds.
+    cannot_tell : tuple of str
+        What counts per interval leave open; empty for a log of deliveries.
     warnings : tuple of str
         What the reader must know before using the model.
     """
 
-    log: RawLog
+    log: RawLog | CountLog
     cleaning: Cleaning
     batches: Batches
     stationarity: Stationarity
@@ -105,6 +107,7 @@ class FitResult(Drawn):
     modes: LearnedModes | None = None
     season: Season | None = None
     evened: Segments | None = None
+    cannot_tell: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -124,6 +127,11 @@ class FitResult(Drawn):
     def robots_in_log(self) -> int | None:
         """The most robots that wrote the log, where logs or a column tell of several numbers."""
         return self.evidence.reference if self.modes is not None else None
+
+    @property
+    def counted(self) -> bool:
+        """Whether counts per interval were fitted, and no single deliveries."""
+        return isinstance(self.log, CountLog)
 
     def scenario(
         self,
@@ -256,6 +264,7 @@ class FitResult(Drawn):
             "verdict": self.goodness.verdict,
             "words": list(self.goodness.words),
             "warnings": list(self.warnings),
+            "cannot_tell": list(self.cannot_tell),
             "seed": self.seed,
             "seconds": self.seconds,
             "versions": dict(self.versions),
@@ -264,17 +273,11 @@ class FitResult(Drawn):
     def _trace(self) -> dict[str, Any]:
         log, cleaning = self.log, self.cleaning
         return {
+            **log.account(),
             "format": log.format,
             "detected": log.detected,
             "files": list(log.files),
-            "rows": log.rows,
-            "deliveries": len(log),
-            "dropped": dict(log.dropped),
             "other_lines": log.other_lines,
-            "broken": log.broken,
-            "broken_lines": list(log.broken_shown),
-            "out_of_order": log.out_of_order,
-            "resolution": log.resolution,
             "zoned": log.zoned,
             "first": _moment(log, 0),
             "last": _moment(log, -1),
@@ -318,11 +321,12 @@ def _check_robots(robots_in_log: int, robots: int | None) -> None:
         )
 
 
-def _moment(log: RawLog, at: int) -> str | None:
+def _moment(log: RawLog | CountLog, at: int) -> str | None:
     """A time of the log for people; None for a column of gaps or numbers without a calendar."""
-    if log.from_gaps or not len(log) or int(log.time[at]) < 10**17:
+    times = log.end if isinstance(log, CountLog) else log.time
+    if not len(log) or int(times[at]) < 10**17 or (isinstance(log, RawLog) and log.from_gaps):
         return None
-    return dt.datetime.fromtimestamp(int(log.time[at]) / 1e9, dt.UTC).isoformat(timespec="milliseconds")
+    return dt.datetime.fromtimestamp(int(times[at]) / 1e9, dt.UTC).isoformat(timespec="milliseconds")
 
 
 def _ph(fit: PhFit | None) -> dict[str, Any] | None:

@@ -78,6 +78,8 @@ class GapModel(ABC):
     """Gaps up to which a refit is cheap enough to be repeated."""
     few_steps: ClassVar[int] = 8
     """EM steps that bring a fit to a resampled trace."""
+    unit_free: ClassVar[bool] = False
+    """Whether the likelihood is a probability, which no unit of time changes, and not a density."""
 
     q: Float = field(default_factory=lambda: np.ones((1, 1)), kw_only=True)
     family: str = field(default="", kw_only=True)

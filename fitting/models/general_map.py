@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ FASTEST = 300.0
 for every jump."""
 _NOTHING = np.empty((0, 0))
 _Expected = tuple[Float, Float, Float, Float, Float]
+_Map = TypeVar("_Map", bound="GeneralMap")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +109,7 @@ class GeneralMap(GapModel):
             result[row] = power.sum(axis=1)
         return result
 
-    def slowed(self, factor: float) -> GeneralMap:
+    def slowed(self, factor: float) -> Self:
         """The process with every gap `factor` times as long."""
         return replace(self, D0=self.D0 / factor, D1=self.D1 / factor)
 
@@ -115,7 +117,7 @@ class GeneralMap(GapModel):
         """As matrices D_0, D_1, ..."""
         return BMAP([self.D0, *[column[:, None] * self.D1 for column in self.all_sizes[:, :-1].T]])
 
-    def refit(self, data: Segments, settings: EmSettings) -> EmRun[GeneralMap]:
+    def refit(self, data: Segments, settings: EmSettings) -> EmRun[Self]:
         """EM on `data` that begins at this model.
 
         A run in which a rate goes beyond all bounds (`FASTEST`) stops there and counts as not converged. Cost of a
@@ -128,21 +130,24 @@ class GeneralMap(GapModel):
         return run_em(_MapSteps(model, data, settings), model, settings)
 
 
-class _MapSteps:
+class _MapSteps(Generic[_Map]):
     """E and M step of a MAP on one trace; the law of the first phase of a stretch is fitted along."""
 
-    def __init__(self, model: GeneralMap, data: Segments, settings: EmSettings) -> None:
+    fastest = FASTEST
+
+    def __init__(self, model: _Map, data: Segments, settings: EmSettings) -> None:
         self.observations = float(len(data))
+        self._data = data
         self._trace = model.marked(data)
-        self._mean = float(data.gaps.mean())
+        self._mean = data.mean_gap
         self._first = model.start
         self._settings = settings
 
-    def expect(self, model: GeneralMap) -> tuple[float, _Expected]:
+    def expect(self, model: _Map) -> tuple[float, _Expected]:
         """Log-likelihood; time in each phase, hidden jumps, arrivals, batch sizes, first phases."""
         return kernels.expectations(self._trace, model.phases(self._first))
 
-    def improve(self, model: GeneralMap, expected: _Expected) -> GeneralMap | None:
+    def improve(self, model: _Map, expected: _Expected) -> _Map | None:
         """Rates from jumps over time; None where one of them runs away."""
         time, jumps, arrivals, sizes, begin = expected
         self._first = begin / begin.sum()
@@ -153,6 +158,6 @@ class _MapSteps:
         floor = 1e-12 * (D0.sum(axis=1) + D1.sum(axis=1))[:, None]
         D0, D1 = np.where(floor < D0, D0, 0.0), np.where(floor < D1, D1, 0.0)
         D0 -= np.diag(D0.sum(axis=1) + D1.sum(axis=1))
-        if -float(np.diag(D0).min()) * self._mean > FASTEST:
+        if -float(np.diag(D0).min()) * self._mean > self.fastest:
             return None
         return replace(model, D0=D0, D1=D1, q=model.batch_law(sizes, self._settings))

@@ -44,7 +44,7 @@ class CountReader(Protocol):
     def score(self, head: bytes, lines: Sequence[bytes]) -> float:
         """How well the first bytes of a stream fit, from 0 (not at all) to 1."""
 
-    def read_counts(self, source: Source) -> Iterator[Counts]:
+    def read_counts(self, source: Source, options: ReadOptions) -> Iterator[Counts]:
         """The stream's intervals, a block at a time."""
 
 

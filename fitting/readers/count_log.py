@@ -6,23 +6,33 @@ before its first line, or while it fell because the crawler was started anew, be
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fitting.readers.times.stamps import INVALID, SECOND, Int
 
+Float = npt.NDArray[np.float64]
+
 
 @dataclass
 class Counts:
-    """Snapshots of a total in one block: times in nanoseconds, the total, and the robots that ran (-1 unknown)."""
+    """Snapshots of a total in one block: times in nanoseconds, the total, and the robots that ran (-1 unknown).
+
+    `series` tells apart counters that are added up, `unknown` counts snapshots whose total is no number.
+    """
 
     time: Int
     total: Int
     robots: Int | None = None
     zoned: bool = True
     other_lines: int = 0
+    series: str = ""
+    unknown: int = 0
     notes: list[str] = field(default_factory=list)
 
 
@@ -46,6 +56,12 @@ class CountLog:
         Whether the times named their zone.
     notes : tuple of str
         What else was found, in words.
+    detected : bool
+        Whether the format was found, or given.
+    other_lines : int
+        Lines of other kinds.
+    left_out : mapping
+        How many samples made no interval, by reason.
     """
 
     format: str
@@ -57,8 +73,34 @@ class CountLog:
     zoned: bool
     notes: tuple[str, ...] = ()
 
+    detected: bool = True
+    other_lines: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
     def __len__(self) -> int:
         return int(self.count.size)
+
+    def account(self) -> dict[str, Any]:
+        """What was read, interval by interval, as plain values; a counter's clock is its interval."""
+        return {
+            "rows": len(self),
+            "deliveries": int(self.count.sum()),
+            "dropped": dict(self.left_out),
+            "broken": 0,
+            "broken_lines": [],
+            "out_of_order": 0,
+            "resolution": float(np.median(self.length)) if len(self) else 0.0,
+        }
+
+    @property
+    def seconds(self) -> Float:
+        """Ends of the intervals in seconds since the first one began."""
+        return np.asarray((self.end - self.start[:1]) / SECOND) if len(self) else np.zeros(0)
+
+    @property
+    def length(self) -> Float:
+        """Lengths of the intervals in seconds."""
+        return np.asarray((self.end - self.start) / SECOND)
 
     def __repr__(self) -> str:
         pages = int(self.count.sum())
@@ -66,17 +108,73 @@ class CountLog:
         return f"CountLog({self.format}, {len(self)} intervals, {pages} pages in {seconds:g} s)"
 
 
-def intervals(time: Int, total: Int, robots: Int | None) -> tuple[Int, Int, Int, Int | None]:
-    """Starts, ends, counts and robots of the intervals between consecutive snapshots of one counter.
+FELL = "the counter fell: a new run, whose first pages belong to no interval"
+NO_TIME = "no time had passed since the sample before"
+UNREAD = "the time could not be read"
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Borders, counts and robots of intervals in order of time; `fell` marks those in which the counter was reset."""
+
+    start: Int
+    end: Int
+    count: Int
+    robots: Int
+    fell: npt.NDArray[np.bool_]
+    left_out: dict[str, int]
+
+
+def intervals(time: Int, total: Int, robots: Int | None = None) -> Intervals:
+    """Intervals between consecutive snapshots of one counter.
 
     Examples
     --------
-    >>> intervals(np.array([0, 60, 120, 180]), np.array([0, 5, 2, 4]), None)
-    (array([  0, 120]), array([ 60, 180]), array([5, 2]), None)
+    >>> found = intervals(np.array([0, 60, 120, 120, 180]), np.array([0, 5, 2, 2, 4]))
+    >>> found.count[~found.fell].tolist(), found.end[~found.fell].tolist(), found.left_out[FELL]
+    ([5, 2], [60, 180], 1)
     """
     good = time != INVALID
-    time, total = time[good], total[good]
+    order = np.argsort(time[good], kind="stable")
+    time, total = time[good][order], total[good][order]
+    told = np.full(time.size, -1, np.int64) if robots is None else robots[good][order]
     step, count = np.diff(time), np.diff(total)
-    kept: npt.NDArray[np.bool_] = (step > 0) & (count >= 0)
-    told = None if robots is None else robots[good][1:][kept]
-    return time[:-1][kept], time[1:][kept], count[kept], told
+    # Of two snapshots at one time the last counts.
+    last = np.append(step > 0, True) if time.size else np.zeros(0, bool)
+    time, total, told = time[last], total[last], told[last]
+    count = np.diff(total)
+    left_out = {UNREAD: int((~good).sum()), NO_TIME: int((~last).sum()), FELL: int((count < 0).sum())}
+    return Intervals(time[:-1], time[1:], count, told[1:], count < 0, {k: v for k, v in left_out.items() if v})
+
+
+def added_up(parts: Sequence[Intervals]) -> Intervals:
+    """Several counters as one: pages of all of them between the times at which none is inside an interval.
+
+    An interval in which one of them was reset is marked as fallen; where a counter tells nothing, it adds nothing.
+
+    Examples
+    --------
+    >>> one = intervals(np.array([0, 60, 120, 180]), np.array([0, 5, 6, 9]))
+    >>> two = intervals(np.array([60, 120, 180]), np.array([7, 8, 9]))
+    >>> added_up([one, two]).count.tolist()
+    [5, 2, 4]
+    """
+    if len(parts) == 1:
+        return parts[0]
+    borders = np.unique(np.concatenate([edge for part in parts for edge in (part.start, part.end)]))
+    for part in parts:
+        at = np.searchsorted(part.start, borders, side="left") - 1
+        inside = (
+            (at >= 0) & (borders < part.end[np.maximum(at, 0)]) if part.start.size else np.zeros(borders.size, bool)
+        )
+        borders = borders[~inside]
+    cells = max(borders.size - 1, 0)
+    count, told, fell = np.zeros(cells, np.int64), np.zeros(cells, bool), np.zeros(cells, bool)
+    for part in parts:
+        cell = np.searchsorted(borders, part.start, side="right") - 1
+        np.add.at(count, cell, np.maximum(part.count, 0))
+        told[cell] = True
+        fell[cell[part.fell]] = True
+    left_out = dict(sum((Counter(part.left_out) for part in parts), Counter[str]()))
+    unknown = np.full(int(told.sum()), -1, np.int64)
+    return Intervals(borders[:-1][told], borders[1:][told], count[told], unknown, fell[told], left_out)

@@ -55,14 +55,15 @@ def detect(source: Source, formats: Sequence[Reader], counters: Sequence[CountRe
             if head[:2] in (b"\xff\xfe", b"\xfe\xff")
             else "",
         )
-    if score > 0.5:
+    counted, counter = best(source, counters) if counters else (0.0, None)
+    # A Scrapy log has lines of totals among those of its pages.
+    if score > 0.5 and (score >= counted or found.name == "scrapy"):
         return found
-    if counters and best(source, counters)[0] > 0.5:
-        counter = best(source, counters)[1]
+    if counter is not None and counted > 0.5:
         raise InputError.at(
             source.name,
             f"a log must hold one row per delivered page; got {counter.about}: counts per interval",
-            "Models are not fitted to counts. Give the log of the deliveries, or read the counts in Python: "
+            "Give the log of the deliveries; or fit the counts (crawltwin fit, crawltwin plan), or read them: "
             "fitting.read_counts.",
         )
     names = ", ".join(reader.name for reader in formats)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -111,6 +112,18 @@ class RawLog:
             f"RawLog({self.format}, {self.rows} rows, {len(self)} deliveries, "
             f"clock of {self.resolution:g} s, {self.broken} broken lines)"
         )
+
+    def account(self) -> dict[str, Any]:
+        """What was read, row by row, as plain values."""
+        return {
+            "rows": self.rows,
+            "deliveries": len(self),
+            "dropped": dict(self.dropped),
+            "broken": self.broken,
+            "broken_lines": list(self.broken_shown),
+            "out_of_order": self.out_of_order,
+            "resolution": self.resolution,
+        }
 
     def last(self, pages: int) -> RawLog:
         """The log of the last pages alone; itself where it has no more."""

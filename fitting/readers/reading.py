@@ -8,13 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from crawltwin.model.errors import Fault, InputError
 from fitting.readers.assemble import Pieces
 from fitting.readers.base import FILTERS, Reader
-from fitting.readers.count_log import CountLog, Counts, intervals
-from fitting.readers.detection import best, detect
+from fitting.readers.detection import detect
 from fitting.readers.formats.text.pattern import Pattern, compiled
 from fitting.readers.input.streams import Source, open_sources
 from fitting.readers.raw_log import RawLog
@@ -22,7 +19,7 @@ from fitting.readers.registry import COUNTERS, FORMATS, known
 from fitting.readers.settings import ReadOptions
 from fitting.readers.times import zones
 
-__all__ = ["FORMATS", "read_counts", "read_log"]
+__all__ = ["FORMATS", "read_log"]
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -66,7 +63,7 @@ def read_log(
     if chosen.timezone is not None:
         zones.zone(chosen.timezone)
     work = _Reading(chosen, _named(chosen))
-    listed = _listed(paths)
+    listed = listed_paths(paths)
     for path in listed:
         work.read_path(path, several=len(listed) > 1)
     work.read_unknown()
@@ -148,49 +145,7 @@ class _Reading:
         return log
 
 
-def read_counts(paths: Paths, *, timezone: str | None = None) -> CountLog:
-    """Read a crawler's counters: pages per interval, where no log of single deliveries is kept.
-
-    Parameters
-    ----------
-    paths : path or sequence of paths
-        Plain or packed files: Scrapy's ``Crawled N pages`` lines or its PeriodicLog, Heritrix's
-        ``progress-statistics.log``, Crawlee's request statistics.
-    timezone : str, optional
-        Zone of times that do not name one; UTC by default.
-
-    Raises
-    ------
-    InputError
-        When a file holds no counter, or files hold different ones.
-    """
-    parts: list[Counts] = []
-    names: list[str] = []
-    formats: set[str] = set()
-    for path in _listed(paths):
-        with open_sources(path) as sources:
-            for source in sources:
-                score, reader = best(source, COUNTERS)
-                if score <= 0.5:
-                    abouts = "; ".join(counter.about for counter in COUNTERS)
-                    raise InputError.at(source.name, f"counts must come from one of: {abouts}; got none of them")
-                formats.add(reader.name)
-                names.append(source.name)
-                parts += list(reader.read_counts(source))
-    if len(formats) > 1:
-        raise InputError.at(names[-1], f"files of one log must have one format; got {', '.join(sorted(formats))}")
-    time, total = (np.concatenate([getattr(part, name) for part in parts]) for name in ("time", "total"))
-    robots = [np.full(part.time.size, -1) if part.robots is None else part.robots for part in parts]
-    zoned = all(part.zoned for part in parts if part.time.size)
-    if not zoned and timezone is not None:
-        time = zones.to_utc(time, timezone)
-    told = np.concatenate(robots) if any(part.robots is not None for part in parts) else None
-    start, end, count, running = intervals(time, total, told)
-    notes = tuple(note for part in parts for note in part.notes)
-    return CountLog(formats.pop(), tuple(names), start, end, count, running, zoned, notes)
-
-
-def _listed(paths: Paths) -> list[str | Path]:
+def listed_paths(paths: Paths) -> list[str | Path]:
     listed = [paths] if isinstance(paths, str | Path) else list(paths)
     if not listed:
         raise InputError.at("log", "log must be at least one file; got none")

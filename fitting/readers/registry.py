@@ -13,6 +13,7 @@ from crawltwin.model.errors import InputError
 from fitting.readers.base import CountReader, Reader
 from fitting.readers.formats.counters.crawlee import CrawleeStatistics
 from fitting.readers.formats.counters.progress import HeritrixProgress
+from fitting.readers.formats.counters.prometheus import Prometheus, PrometheusCsv
 from fitting.readers.formats.counters.scrapy_stats import ScrapyCounters, ScrapyPeriodic
 from fitting.readers.formats.structured.browsertrix import Browsertrix
 from fitting.readers.formats.structured.cdx import Cdx, Cdxj
@@ -57,7 +58,14 @@ FORMATS: tuple[Reader, ...] = (
 """Every format of deliveries that can be detected, in the order in which a tie is decided; `pattern` comes only on
 request."""
 
-COUNTERS: tuple[CountReader, ...] = (ScrapyCounters(), ScrapyPeriodic(), HeritrixProgress(), CrawleeStatistics())
+COUNTERS: tuple[CountReader, ...] = (
+    ScrapyCounters(),
+    ScrapyPeriodic(),
+    HeritrixProgress(),
+    CrawleeStatistics(),
+    Prometheus(),
+    PrometheusCsv(),
+)
 """Formats that tell counts per interval only."""
 
 

@@ -13,6 +13,8 @@ NAMES = (
     *("httrack", "har", "browsertrix", "pages-jsonl", "crawltwin", "json-lines", "plain", "csv", "pattern"),
 )
 """Every format of deliveries that can be named; all but `pattern` can be detected. Other packages may add more."""
+COUNTER_NAMES = ("scrapy-counters", "scrapy-periodic", "heritrix-progress", "crawlee", "prometheus", "prometheus-csv")
+"""Every format of counts per interval."""
 VALUES = ("auto", "times", "gaps")
 _GROUP = "reading"
 _STATUSES = re.compile(r"[1-9]xx|\d{3}(?:-\d{3})?")
@@ -25,7 +27,7 @@ class ReadOptions:
     Parameters
     ----------
     log_format : str, optional
-        One of `NAMES` or of a reader that another package adds; found from the content by default.
+        One of `NAMES` or `COUNTER_NAMES`, or of a reader that another package adds; found from the content by default.
     timezone : str, optional
         Zone of times that do not name one, for example ``Europe/Paris``; UTC by default.
     max_broken : float
@@ -50,7 +52,7 @@ class ReadOptions:
 
     log_format: str | None = setting(
         None,
-        help="the log's format: " + ", ".join(NAMES),
+        help="the log's format: " + ", ".join(NAMES) + "; of counts: " + ", ".join(COUNTER_NAMES),
         option="--format",
         metavar="NAME",
         group=_GROUP,

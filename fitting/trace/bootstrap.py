@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from crawltwin.model.interval import Interval
 from fitting.trace.segments import Float, Segments
 from fitting.trace.statistics import correlations
 
+Trace = TypeVar("Trace", bound=Segments)
 TAIL = (1 - 0.95) / 2
 """Probability on each side of an interval."""
 
@@ -69,11 +71,11 @@ def resample(data: Segments, length: float, rng: np.random.Generator) -> npt.NDA
         fresh |= over & ~np.concatenate([[False], over[:-1] & ~fresh[1:]])
 
 
-def resampled(data: Segments, length: float, rng: np.random.Generator) -> Segments:
+def resampled(data: Trace, length: float, rng: np.random.Generator) -> Trace:
     """One resampled trace, with a cut wherever a block ends."""
     index = resample(data, length, rng)
     breaks = np.concatenate([[0], np.flatnonzero(np.diff(index) != 1) + 1])
-    return Segments(data.gaps[index], data.sizes[index], breaks)
+    return type(data)(data.gaps[index], data.sizes[index], breaks)
 
 
 def _crosses(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,8 @@ class Segments:
         Index of the first gap of every stretch, beginning with 0.
     """
 
+    fewest_pages: ClassVar[int] = 1
+
     gaps: Float
     sizes: Int
     first: Int
@@ -45,8 +48,10 @@ class Segments:
                 f"gaps must be positive and finite; got {self.gaps[row]}",
                 "Gaps of zero belong to one batch: choose a batch limit that is not negative.",
             )
-        if self.sizes.size != self.gaps.size or (self.sizes.size and self.sizes.min() < 1):
-            raise InputError.at("sizes", "sizes must give a batch of at least 1 page for every gap; got other ones")
+        if self.sizes.size != self.gaps.size or (self.sizes.size and self.sizes.min() < self.fewest_pages):
+            raise InputError.at(
+                "sizes", f"sizes must give at least {self.fewest_pages} pages for every gap; got other ones"
+            )
 
     @classmethod
     def of(cls, gaps: npt.ArrayLike, sizes: npt.ArrayLike | None = None) -> Segments:
@@ -79,7 +84,12 @@ class Segments:
         ends = [*self.first[1:].tolist(), len(self)]
         return [slice(a, b) for a, b in zip(self.first.tolist(), ends) if b > a]
 
-    def split(self, blocks: int = 20, every: int = 5) -> tuple[Segments, Segments]:
+    @property
+    def mean_gap(self) -> float:
+        """Seconds between batches, on average."""
+        return float(self.gaps.mean())
+
+    def split(self, blocks: int = 20, every: int = 5) -> tuple[Self, Self]:
         """Training and held-out parts: of `blocks` blocks of equal length, every `every`-th one is held out."""
         n = len(self)
         block = np.minimum(np.arange(n) * blocks // max(n, 1), blocks - 1)
@@ -89,11 +99,11 @@ class Segments:
         breaks[1:] |= out[1:] != out[:-1]
         return self._where(~out, breaks), self._where(out, breaks)
 
-    def _where(self, mask: npt.NDArray[np.bool_], breaks: npt.NDArray[np.bool_]) -> Segments:
+    def _where(self, mask: npt.NDArray[np.bool_], breaks: npt.NDArray[np.bool_]) -> Self:
         first = np.flatnonzero(breaks[mask])
-        return Segments(self.gaps[mask], self.sizes[mask], first if first.size else np.zeros(1, np.int64))
+        return type(self)(self.gaps[mask], self.sizes[mask], first if first.size else np.zeros(1, np.int64))
 
-    def sample(self, gaps: int, blocks: int = 8) -> Segments:
+    def sample(self, gaps: int, blocks: int = 8) -> Self:
         """About `gaps` gaps in `blocks` blocks spread evenly over the trace; the whole trace when it is not longer."""
         n = len(self)
         if n <= gaps:
@@ -106,6 +116,20 @@ class Segments:
             breaks[begin] = True
         return self._where(mask, breaks)
 
-    def scaled(self, factor: float) -> Segments:
+    def scaled(self, factor: float) -> Self:
         """Every gap times `factor`."""
-        return Segments(self.gaps * factor, self.sizes, self.first)
+        return type(self)(self.gaps * factor, self.sizes, self.first)
+
+
+class CountedIntervals(Segments):
+    """Intervals and the pages that were counted in each: `gaps` are the intervals' lengths, `sizes` the counts.
+
+    Nothing is known of where in its interval a page came, and an interval may be empty.
+    """
+
+    fewest_pages = 0
+
+    @property
+    def mean_gap(self) -> float:
+        """Seconds between pages, on average."""
+        return float(self.gaps.sum()) / max(int(self.sizes.sum()), 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from crawltwin.model.checks import FloatArray
-from fitting import FitResult
+from crawltwin.model.errors import InputError
+from fitting import FitResult, RawLog
 from fitting.trace.batches import find_batches
 from fitting.trace.segments import Segments
 from simulate import RecordedTrace
@@ -16,10 +17,16 @@ def trace_of_fit(fit: FitResult, seed: int = 1) -> tuple[RecordedTrace, tuple[st
 
     `seed` draws the content sizes that the log does not tell.
     """
+    log = fit.log
+    if not isinstance(log, RawLog):
+        raise InputError.at(
+            log.files[0] if log.files else "log",
+            "a replay must have the time of every page; got counts per interval, which do not tell it",
+            "Give a log of the deliveries.",
+        )
     reading = {"spread": "spread", "ticks": "batch"}.get(fit.batches.rule)
     if reading is not None:
         # Other moments within the ticks than those that were fitted: the model must not be confirmed by its own draws.
-        log = fit.log
         again = find_batches(
             log.seconds, fit.cleaning, log.resolution, reading=reading, seed=fit.seed + 1 + seed
         ).segments
@@ -29,16 +36,16 @@ def trace_of_fit(fit: FitResult, seed: int = 1) -> tuple[RecordedTrace, tuple[st
     stretches = [stretch for stretch in fit.cleaning.stretches if stretch.used]
     times, sizes, end = [], [], 0.0
     for stretch in stretches:
-        own = fit.log.seconds[stretch.first : stretch.last]
+        own = log.seconds[stretch.first : stretch.last]
         first = np.concatenate([[True], np.diff(own) > fit.batches.limit])
         times.append(own[first] - own[0] + end)
         sizes.append(np.diff(np.append(np.flatnonzero(first), own.size)))
         end = float(times[-1][-1]) + float(gaps.mean())
     content: FloatArray | None = None
     notes: tuple[str, ...] = ()
-    if fit.log.size is not None:
+    if log.size is not None:
         pages = np.concatenate([np.arange(stretch.first, stretch.last) for stretch in stretches])
-        content, notes = _filled(fit.log.size[pages], seed)
+        content, notes = _filled(log.size[pages], seed)
     return RecordedTrace(np.concatenate(times), np.concatenate(sizes), content=content), notes
 
 

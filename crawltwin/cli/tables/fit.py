@@ -16,12 +16,15 @@ STYLES = {"good": "bold green", "fair": "bold yellow", "poor": "bold red"}
 def show_fit(result: FitResult, replayed: LossAgreement | None, assumed: list[str]) -> None:
     """The trace, the models of its gaps, batches, sizes, the verdict and what is only assumed."""
     answer = result.to_json()
-    _trace(answer["trace"])
+    _trace(answer["trace"], result.counted)
     _candidates(result)
+    if result.counted:
+        show_notes(result.cannot_tell, "Counts cannot tell", "")
     sizes = ", ".join(f"{k}: {p:.3g}" for k, p in enumerate(answer["batch_sizes"][:10], start=1) if p > 0)
     if result.season is not None and result.season.found:
         say(f"Time of day: {result.season.in_words()}.", style="bold")
-    say(f"Batch sizes {sizes}; {result.batch_test.words}.")
+    if not result.counted:
+        say(f"Batch sizes {sizes}; {result.batch_test.words}.")
     for name, fit in (("Content size (bytes)", result.sizes), ("Time until stale (s)", result.obsolescence)):
         if fit is not None:
             law = fit.distribution
@@ -52,26 +55,32 @@ def _candidates(result: FitResult) -> None:
         )
         for one in sorted(result.candidates, key=lambda candidate: candidate.bic)
     ]
-    headings = ("model", ">phases", ">numbers", ">log-lik. per gap", ">held out", ">BIC", ">s")
-    show_table("models of the gaps between batches", headings, rows, bold=0)
+    one, what = ("interval", "counts") if result.counted else ("gap", "gaps between batches")
+    headings = ("model", ">phases", ">numbers", f">log-lik. per {one}", ">held out", ">BIC", ">s")
+    show_table(f"models of the {what}", headings, rows, bold=0)
+    if result.counted:
+        show_notes((f"{c.name}: {note}" for c in result.candidates for note in c.notes), "Note", "")
 
 
-def _trace(trace: dict[str, Any]) -> None:
+def _trace(trace: dict[str, Any], counted: bool) -> None:
     how = "found" if trace["detected"] else "given"
     say(f"{', '.join(trace['files'])}: {trace['format']} ({how})", style="bold")
     dropped = ", ".join(f"{count} {reason}" for reason, count in trace["dropped"].items()) or "none"
     cleaning, batching = trace["cleaning"], trace["batching"]
     limit = "no limit" if cleaning["limit"] is None else f"gaps above {cleaning['limit']:.4g} s"
     used = sum(1 for stretch in cleaning["stretches"] if stretch["used"])
+    what = "intervals" if counted else "rows"
+    batches = f"Batches ({batching['rule']}): gaps up to {batching['limit']:.4g} s join pages"
     say(
-        f"{trace['rows']} rows, {trace['deliveries']} delivered pages; dropped: {dropped}; {trace['broken']} broken "
+        f"{trace['rows']} {what}, {trace['deliveries']} delivered pages; dropped: {dropped}; {trace['broken']} broken "
         f"lines, {trace['out_of_order']} out of order, clock of {trace['resolution']:g} s",
         f"Pauses ({cleaning['rule']}, {limit}): {cleaning['pauses']} cut, {len(cleaning['stretches'])} stretches, "
         f"{used} used; squared coefficient of variation {number(cleaning['scv_before'], 4)} before, "
         f"{number(cleaning['scv_after'], 4)} after",
-        f"Batches ({batching['rule']}): gaps up to {batching['limit']:.4g} s join pages",
+        *(() if counted else (batches,)),
     )
-    names = ("page_rate", "mean_gap", "scv", "mean_batch", "correlation_1", "correlation_10")
+    own = ("interval", "mean_count", "count_dispersion") if counted else ("mean_gap", "scv", "mean_batch")
+    names = ("page_rate", *own, "correlation_1", "correlation_10")
     rows = [
         (name.replace("_", " "), *(number(trace["moments"][name][key], 5) for key in ("value", "low", "high")))
         for name in names

@@ -10,7 +10,7 @@ import numpy as np
 
 from crawltwin.model.checks import FloatArray
 from crawltwin.plan.settings import PlanSettings
-from fitting import FitResult
+from fitting import FitResult, RawLog
 from fitting.trace.cleaning import Cleaning
 
 THREADED = ("heritrix", "nutch", "stormcrawler")
@@ -89,6 +89,8 @@ class RobotsInLog:
 def robots_in_log(fit: FitResult, settings: PlanSettings) -> RobotsInLog:
     """Look at threads or workers and at times of fetches, where the log tells them, whatever its format."""
     log = fit.log
+    if not isinstance(log, RawLog):
+        return RobotsInLog(None, None, settings.recorded, settings.fetches_per_robot)
     workers = at_work = in_flight = None
     running = (float(log.seconds[-1]) if len(log) else 0.0) - fit.cleaning.paused_seconds
     if log.worker is not None and np.isfinite(log.worker).any():

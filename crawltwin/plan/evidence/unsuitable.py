@@ -12,7 +12,7 @@ from crawltwin.model.results.display import Shown
 from crawltwin.plan.evidence.verdict import PlanVerdict
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.wording import in_time
-from fitting import FitResult, RawLog
+from fitting import CountLog, FitResult, RawLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ class Unsuitable(Shown):
 
     Parameters
     ----------
-    log : RawLog
+    log : RawLog or CountLog
     reason : str
         What stopped the fit, in its own words.
     facts : tuple of (name, value)
@@ -41,7 +41,7 @@ class Unsuitable(Shown):
         What can be concluded, what cannot, and what would help.
     """
 
-    log: RawLog = field(repr=False)
+    log: RawLog | CountLog = field(repr=False)
     settings: PlanSettings
     reason: str
     facts: tuple[tuple[str, str], ...]
@@ -80,25 +80,28 @@ class Unsuitable(Shown):
         }
 
 
-def diagnose(log: RawLog, settings: PlanSettings, reason: str) -> Unsuitable:
+def diagnose(log: RawLog | CountLog, settings: PlanSettings, reason: str) -> Unsuitable:
     """Look at a log that could not be fitted."""
-    seconds = log.seconds
-    pages = len(log)
-    span = float(seconds[-1]) if pages else 0.0
+    seconds, account = log.seconds, log.account()
+    pages = account["deliveries"]
+    span = float(seconds[-1]) if len(log) else 0.0
     facts = [
-        ("rows", f"{log.rows:,}"),
+        ("rows", f"{account['rows']:,}"),
         ("delivered pages", f"{pages:,}"),
         ("time from first to last page", in_time(span)),
-        ("step of the clock", f"{log.resolution:g} s"),
+        ("step of the clock", f"{account['resolution']:g} s"),
     ]
     can, instead = [f"{pages:,} pages were delivered in {in_time(span)}."], []
     cannot = ["Which policy is best: that needs a model of when pages come."]
     gaps = np.diff(seconds)
     moments = np.unique(seconds).size
-    if pages > 1 and moments < 30:
+    if isinstance(log, CountLog):
+        cannot.append("When within an interval pages came.")
+        instead.append("A longer range of the counter, with a step below the time that fills the buffer.")
+    elif pages > 1 and moments < 30:
         times = "one time" if moments == 1 else f"{moments} different times"
         can.append(
-            f"They carry {times} only: the clock of {log.resolution:g} s cannot tell when within that pages came."
+            f"They carry {times} only: the clock of {account['resolution']:g} s cannot tell when within that pages came."
         )
         cannot.append("Whether pages came one by one or in batches, and how the rate changed.")
         instead.append("Log times in milliseconds, or a longer stretch: at least 31 different times are needed.")
@@ -163,6 +166,8 @@ def remarks_on(fit: FitResult, settings: PlanSettings) -> tuple[str, ...]:
             f"{fit.cleaning.pauses} pause{'s' if fit.cleaning.pauses > 1 else ''}, cut out here: the plan holds while "
             "the crawler runs."
         )
+    if fit.counted:
+        return (*words, *_remarks_on_counts(fit))
     if gaps.var() < STEADY * gaps.mean() ** 2:
         words.append(
             f"Batches come every {gaps.mean():.4g} s, almost without variation: a politeness delay sets the pace, "
@@ -171,3 +176,24 @@ def remarks_on(fit: FitResult, settings: PlanSettings) -> tuple[str, ...]:
             + _safe_delay(float(gaps.mean()) / fit.process.mean_batch, settings.service_mean)
         )
     return tuple(words)
+
+
+def _remarks_on_counts(fit: FitResult) -> list[str]:
+    data = fit.batches.segments
+    words = ["The log tells counts per interval. It cannot tell " + "; ".join(fit.cannot_tell) + "."]
+    if len(data) < FEW:
+        words.append(
+            f"Only {len(data)} intervals are left to learn from: expect the figures to move with a longer log."
+        )
+    return words
+
+
+def fills_within_interval(fit: FitResult, capacity: int) -> str:
+    """A clause where the buffer can fill between two samples of a counter, so that counts do not show what decides."""
+    data = fit.batches.segments
+    if not fit.counted or float(np.quantile(data.sizes, 0.95)) < capacity:
+        return ""
+    return (
+        f"the buffer of {capacity} pages can fill within one interval of {in_time(float(np.median(data.gaps)))}, and "
+        "counts do not tell what happens there (a log of deliveries would)"
+    )

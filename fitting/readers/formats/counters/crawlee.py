@@ -19,6 +19,7 @@ import numpy as np
 from fitting.readers.count_log import Counts
 from fitting.readers.input.line_blocks import blocks
 from fitting.readers.input.streams import Source
+from fitting.readers.settings import ReadOptions
 from fitting.readers.times import stamps
 
 _LINE = re.compile(
@@ -39,8 +40,9 @@ class CrawleeStatistics:
         del lines
         return 0.9 if b"crawlerRuntimeMillis" in head and _LINE.search(head) else 0.0
 
-    def read_counts(self, source: Source) -> Iterator[Counts]:
+    def read_counts(self, source: Source, options: ReadOptions) -> Iterator[Counts]:
         """The stream's totals, a block at a time."""
+        del options
         robots = -1
         for block in blocks(source):
             rows: list[tuple[bytes, int, int, int]] = []

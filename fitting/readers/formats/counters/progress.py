@@ -15,6 +15,7 @@ import numpy as np
 from fitting.readers.count_log import Counts
 from fitting.readers.input.line_blocks import blocks
 from fitting.readers.input.streams import Source
+from fitting.readers.settings import ReadOptions
 from fitting.readers.times import stamps
 
 _LINE = re.compile(
@@ -36,8 +37,9 @@ class HeritrixProgress:
         legend = b" discovered " in head[:4096] and b"busy-thread" in head[:4096]
         return 0.9 if legend or _LINE.search(head) else 0.0
 
-    def read_counts(self, source: Source) -> Iterator[Counts]:
+    def read_counts(self, source: Source, options: ReadOptions) -> Iterator[Counts]:
         """The stream's totals, a block at a time."""
+        del options
         for block in blocks(source):
             found = _LINE.findall(block.text)
             yield Counts(

@@ -18,6 +18,7 @@ from fitting.readers.count_log import Counts
 from fitting.readers.input.json_objects import value_at
 from fitting.readers.input.line_blocks import blocks
 from fitting.readers.input.streams import Source
+from fitting.readers.settings import ReadOptions
 from fitting.readers.times import stamps
 
 _TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)"
@@ -37,8 +38,9 @@ class ScrapyCounters:
         del lines
         return 0.9 if _CRAWLED.search(head) else 0.0
 
-    def read_counts(self, source: Source) -> Iterator[Counts]:
+    def read_counts(self, source: Source, options: ReadOptions) -> Iterator[Counts]:
         """The stream's totals, a block at a time."""
+        del options
         for block in blocks(source):
             found = _CRAWLED.findall(block.text)
             time, zoned = stamps.iso([row[0] for row in found])
@@ -57,8 +59,9 @@ class ScrapyPeriodic:
         del lines
         return 0.95 if any(_totals(row[1]) for row in _PERIODIC.findall(head)) else 0.0
 
-    def read_counts(self, source: Source) -> Iterator[Counts]:
+    def read_counts(self, source: Source, options: ReadOptions) -> Iterator[Counts]:
         """The stream's totals; an object that a block cuts is put together again."""
+        del options
         rest = b""
         for block in blocks(source):
             text = rest + block.text

@@ -1,0 +1,1 @@
+"""Models fitted to counts per interval: exact by convolution, and by slices where counts are large."""

@@ -1,0 +1,174 @@
+"""A MAP that is fitted to counts per interval: the same matrices, another likelihood.
+
+Two ways to the likelihood. *Exact*, for any MAP: `convolution`, whose cost grows with the counts. *Sliced*, for MMPPs:
+`occupation`, an approximation whose cost does not; `slices` says how many per ordinary interval, 0 for exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self, TypeVar
+
+import numpy as np
+from scipy.linalg import expm, logm
+from scipy.special import gammaincc
+
+from crawltwin.model.bmap import stationary
+from fitting.models.counted import convolution, occupation
+from fitting.models.em import EmRun, EmSettings, run_em
+from fitting.models.gap_model import Structure
+from fitting.models.general_map import GeneralMap, _MapSteps
+from fitting.trace.segments import Float, Segments
+
+FASTEST = 20.0
+"""Largest rate, in jumps per page, that the exact EM follows."""
+_NOTHING = np.empty((0, 0))
+_Counted = TypeVar("_Counted", bound="CountedMap")
+
+
+@dataclass(frozen=True, eq=False)
+class CountedMap(GeneralMap):
+    """A MAP by its matrices, with the likelihood of counts per interval.
+
+    Parameters
+    ----------
+    slices : int
+        Slices per ordinary interval in which the phase is constant; 0 for the exact likelihood.
+    """
+
+    unit_free = True
+    cheap_gaps = 3_000
+    few_steps = 5
+
+    slices: int = field(default=0, kw_only=True)
+
+    @classmethod
+    def poisson(cls, data: Segments) -> CountedMap:
+        """The Poisson process, whose most likely rate is pages over time."""
+        rate = 1 / data.mean_gap
+        return cls(np.array([[-rate]]), np.array([[rate]]), family="poisson")
+
+    @classmethod
+    def mmpp(cls, moves: Float, rates: Float, slices: int) -> CountedMap:
+        """An MMPP by the rates of its phases and of the moves between them (the diagonal does not count)."""
+        off = np.where(np.eye(rates.size, dtype=bool), 0.0, moves)
+        return cls(off - np.diag(off.sum(axis=1) + rates), np.diag(rates), family="mmpp2", slices=slices)
+
+    @property
+    def structure(self) -> Structure:
+        """Family and order; a renewal process is a ring of Erlang stages."""
+        return Structure(self.family or "map", self.order, (self.order,) if self.family == "renewal" else ())
+
+    @cached_property
+    def start(self) -> Float:
+        """Stationary law of the phase at an arbitrary time, at which an interval begins."""
+        if self.order == 1:
+            return np.ones(1)
+        return np.asarray(stationary(np.maximum(self.D0, 0.0) + self.D1 + 1e-300), dtype=np.float64)
+
+    @property
+    def mean_gap(self) -> float:
+        """Mean time between pages."""
+        return 1 / float(self.start @ self.D1.sum(axis=1))
+
+    def survival(self, points: Float) -> Float:
+        """P(gap > x) of an arbitrary gap at each point."""
+        return np.asarray(self._survival_by_phase(points) @ self.bmap().batch_phase_distribution)
+
+    def with_batch_sizes(self, shares: Float) -> Self:
+        """The process itself: counts do not tell batches."""
+        del shares
+        return self
+
+    def scores(self, data: Segments, before: Float | None = None) -> Float:
+        """Log-probability of each count given all before it."""
+        room = _NOTHING if before is None else before
+        if not self.slices:
+            return convolution.forward(_trace(data), self._law(self.start), room, _NOTHING)[0]
+        return occupation.forward(_trace(data), self._sliced(data), room, _NOTHING)[0]
+
+    def residuals(self, data: Segments) -> Float:
+        """The probability of a smaller count, given all before it, plus a drawn part of that of the count itself.
+
+        For a true model they are independent and uniform, as those of continuous data.
+        """
+        own, draws = np.exp(self.scores(data)), np.random.default_rng(0).random(len(data))
+        if not self.slices:
+            below = np.empty((len(data), 1))
+            convolution.forward(_trace(data), self._law(self.start), _NOTHING, below)
+            return np.asarray(below[:, 0] + draws * own)
+        law = self._sliced(data)
+        base = occupation.slices_of(float(data.gaps.max()), law.slice) + 1
+        occupied = np.empty((len(data), base ** (self.order - 1)))
+        occupation.forward(_trace(data), law, _NOTHING, occupied)
+        result = np.empty(len(data))
+        digits = np.arange(occupied.shape[1])[:, None] // base ** np.arange(self.order - 1) % base
+        for t, (length, pages) in enumerate(zip(data.gaps, data.sizes)):
+            slices = occupation.slices_of(float(length), law.slice)
+            left = slices - digits.sum(axis=1)
+            mean = (digits @ law.rates[:-1] + left * law.rates[-1]) * length / slices
+            # P(Poisson(mean) < n) is the regularised incomplete gamma function of n.
+            smaller = gammaincc(pages, np.maximum(mean, 0.0)) if pages else np.zeros(mean.size)
+            result[t] = occupied[t] @ np.where(left >= 0, smaller, 0.0)
+        return result + draws * own
+
+    def refit(self, data: Segments, settings: EmSettings) -> EmRun[Self]:
+        """EM on `data` that begins at this model."""
+        if not self.slices:
+            return run_em(_ExactSteps(self, data, settings), self, settings)
+        run = run_em(_SlicedSteps(data), self._sliced(data), settings)
+        return EmRun(self._unsliced(run.model), run.history, run.converged)
+
+    def _law(self, start: Float) -> convolution.CountLaw:
+        return convolution.CountLaw(start, self.D0, self.D1)
+
+    def _sliced(self, data: Segments) -> occupation.SlicedLaw:
+        length = float(np.median(data.gaps)) / self.slices
+        moves = np.maximum(expm((self.D0 + self.D1) * length), 0.0)
+        return occupation.SlicedLaw(
+            self.start, moves / moves.sum(axis=1, keepdims=True), np.diag(self.D1).copy(), length
+        )
+
+    def _unsliced(self, law: occupation.SlicedLaw) -> Self:
+        """The continuous process of a sliced one: the logarithm of the moves, or their excess over none."""
+        moves = law.moves
+        found = np.real(logm(moves, disp=False)[0]) if np.linalg.det(moves) > 0 else moves - np.eye(self.order)
+        off = np.where(np.eye(self.order, dtype=bool), 0.0, np.maximum(found, 0.0)) / law.slice
+        diagonal = np.diag(off.sum(axis=1) + law.rates)
+        return replace(self, D0=off - diagonal, D1=np.diag(law.rates))
+
+
+def _trace(data: Segments) -> convolution.CountTrace:
+    return convolution.CountTrace(data.gaps, data.sizes, data.first)
+
+
+class _ExactSteps(_MapSteps[_Counted]):
+    """E and M step of a MAP on counts: the M step is that on gaps."""
+
+    fastest = FASTEST
+
+    def expect(self, model: _Counted) -> tuple[float, tuple[Float, Float, Float, Float, Float]]:
+        """Log-likelihood; time in each phase, hidden jumps, arrivals, no batch sizes, first phases."""
+        law = convolution.CountLaw(self._first, model.D0, model.D1)
+        likelihood, (time, jumps, arrivals, begin) = convolution.expectations(_trace(self._data), law)
+        return likelihood, (time, jumps, arrivals, model.q, begin)
+
+
+class _SlicedSteps:
+    """E and M step of an MMPP in slices; the law of the first phase of a stretch is fitted along."""
+
+    def __init__(self, data: Segments) -> None:
+        self.observations = float(len(data))
+        self._trace = _trace(data)
+
+    def expect(self, model: occupation.SlicedLaw) -> tuple[float, tuple[Float, Float, Float, Float]]:
+        """Log-likelihood; time and pages by phase, moves between slices, first phases."""
+        return occupation.expectations(self._trace, model)
+
+    def improve(self, model: occupation.SlicedLaw, expected: tuple[Float, Float, Float, Float]) -> occupation.SlicedLaw:
+        """Rates from pages over time, moves from their expected numbers."""
+        time, pages, moved, begin = expected
+        leaving = moved.sum(axis=1, keepdims=True)
+        moves = np.where(leaving > 0, moved / np.maximum(leaving, 1e-300), model.moves)
+        return model._replace(start=begin / begin.sum(), moves=moves, rates=pages / np.maximum(time, 1e-300))

@@ -1,0 +1,153 @@
+"""Logs that tell counts per interval: found among the others, read, and brought to one row per interval."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from crawltwin.model.errors import InputError
+from fitting.readers.base import CountReader
+from fitting.readers.count_log import FELL, CountLog, Counts, Intervals, added_up, intervals
+from fitting.readers.detection import SAMPLE, best, sample
+from fitting.readers.input.streams import Source, open_sources
+from fitting.readers.raw_log import RawLog
+from fitting.readers.reading import Paths, listed_paths, read_log
+from fitting.readers.registry import COUNTERS, known
+from fitting.readers.settings import COUNTER_NAMES, ReadOptions
+from fitting.readers.times import zones
+
+MOST_FALLS = 0.1
+"""Share of the intervals in which a counter may have been reset; one that falls more often is no counter."""
+_SCRAPY_PAGES = b"DEBUG: Crawled ("
+
+
+def read_either(paths: Paths, options: ReadOptions | None = None) -> RawLog | CountLog:
+    """Deliveries where the files tell them, else counts per interval.
+
+    Raises
+    ------
+    InputError
+        As `read_log` and `read_counts`.
+    """
+    chosen = options or ReadOptions()
+    if chosen.log_format in COUNTER_NAMES or (chosen.log_format is None and _tells_counts(listed_paths(paths)[0])):
+        return read_counts(paths, options=chosen)
+    return read_log(paths, options=chosen)
+
+
+def _tells_counts(path: Any) -> bool:
+    """Whether the first stream tells counts only. Of standard input no more than its buffer can be looked at."""
+    if str(path) == "-":
+        peek = getattr(getattr(sys.stdin, "buffer", None), "peek", None)
+        head = peek(1 << 16) if peek is not None else b""
+        lines = [line for line in head.split(b"\n")[:-1] if line.strip()] or [head]
+        score = max(counter.score(head, lines) for counter in COUNTERS)
+        return score > max(reader.score(head, lines) for reader in known()) if head else False
+    with open_sources(path) as sources:
+        for source in sources:
+            counted, _ = best(source, COUNTERS)
+            score, reader = best(source, known())
+            if reader.name == "scrapy" and score > 0.5:
+                # A log of the level INFO has the format of one that tells pages, and none of them.
+                return counted > 0.5 and _SCRAPY_PAGES not in source.peek(SAMPLE)
+            return counted > max(score, 0.5)
+    return False
+
+
+def read_counts(paths: Paths, *, timezone: str | None = None, options: ReadOptions | None = None) -> CountLog:
+    """Read a crawler's counters: pages per interval, where no log of single deliveries is kept.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Plain or packed files: Scrapy's ``Crawled N pages`` lines or its PeriodicLog, Heritrix's
+        ``progress-statistics.log``, Crawlee's request statistics, range exports of Prometheus (JSON, CSV).
+    timezone : str, optional
+        Instead of that of `options`.
+    options : ReadOptions, optional
+        `log_format`, `timezone`, and `where` for the labels of Prometheus.
+
+    Raises
+    ------
+    InputError
+        When a file holds no counter, files hold different ones, there are fewer than two samples, or totals fall so
+        often that they are none.
+    """
+    chosen = options or ReadOptions()
+    chosen = replace(chosen, timezone=timezone or chosen.timezone)
+    parts: list[Counts] = []
+    names: list[str] = []
+    formats: set[str] = set()
+    for path in listed_paths(paths):
+        with open_sources(path) as sources:
+            for source in sources:
+                reader = _reader(source, chosen.log_format)
+                formats.add(reader.name)
+                names.append(source.name)
+                parts += list(reader.read_counts(source, chosen))
+    if len(formats) > 1:
+        raise InputError.at(names[-1], f"files of one log must have one format; got {', '.join(sorted(formats))}")
+    zoned = all(part.zoned for part in parts if part.time.size)
+    by_series = {part.series: [one for one in parts if one.series == part.series] for part in parts}
+    zone = None if zoned else chosen.timezone
+    found = added_up([_series(same, zone) for same in by_series.values()])
+    samples = sum(part.time.size for part in parts)
+    _check(found, samples, names[0])
+    kept = ~found.fell
+    notes = dict.fromkeys(note for part in parts for note in part.notes)
+    unknown = Counter({"the total is no number": sum(part.unknown for part in parts)})
+    robots = found.robots[kept]
+    return CountLog(
+        format=formats.pop(),
+        files=tuple(names),
+        start=found.start[kept],
+        end=found.end[kept],
+        count=found.count[kept],
+        robots=robots if (robots >= 0).any() else None,
+        zoned=zoned,
+        notes=tuple(notes),
+        detected=chosen.log_format is None,
+        other_lines=sum(part.other_lines for part in parts),
+        left_out=found.left_out | {reason: count for reason, count in unknown.items() if count},
+    )
+
+
+def _reader(source: Source, wanted: str | None) -> CountReader:
+    if wanted is not None:
+        for counter in COUNTERS:
+            if counter.name == wanted:
+                return counter
+    head, _ = sample(source)
+    score, reader = best(source, COUNTERS) if head.strip() else (0.0, COUNTERS[0])
+    if score <= 0.5:
+        abouts = "; ".join(counter.about for counter in COUNTERS)
+        raise InputError.at(source.name, f"counts must come from one of: {abouts}; got none of them")
+    return reader
+
+
+def _series(parts: Sequence[Counts], timezone: str | None) -> Intervals:
+    """The intervals of one counter over all blocks and files."""
+    time, total = (np.concatenate([getattr(part, name) for part in parts]) for name in ("time", "total"))
+    robots = np.concatenate([np.full(one.time.size, -1) if one.robots is None else one.robots for one in parts])
+    return intervals(time if timezone is None else zones.to_utc(time, timezone), total, robots)
+
+
+def _check(found: Intervals, samples: int, place: str) -> None:
+    if not found.count.size:
+        raise InputError.at(
+            place,
+            f"counts must have at least two samples of a total, at different times; got {samples}",
+            "Export a longer range, or a smaller step.",
+        )
+    falls = int(found.left_out.get(FELL, 0))
+    if falls > max(3, MOST_FALLS * found.count.size):
+        raise InputError.at(
+            place,
+            f"a total must not fall but after a restart; got {falls} falls in {found.count.size} intervals",
+            "A gauge or a rate is no counter: export the total itself.",
+        )

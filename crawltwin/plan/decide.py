@@ -62,8 +62,8 @@ def plan(
     Parameters
     ----------
     log : path, paths, RawLog, CountLog or mapping
-        One of `fitting.read_log` or `fitting.read_counts` where the format, zone or columns must be named; a `RawLog` for
-        each number of robots where several were seen.
+        One of `fitting.read_log` or `fitting.read_counts` where the format, zone or columns must be named; a `RawLog`
+        for each number of robots where several were seen.
     settings : PlanSettings, optional
     options : FitOptions, optional
         Choices of cleaning and fitting.

@@ -57,8 +57,8 @@ def fit(
     Parameters
     ----------
     log : path, sequence of paths, RawLog, CountLog or mapping
-        Files of one log (``-`` for standard input), a log that was read before, or one for each number of robots. Counts
-        per interval are fitted as such; the answer says what they cannot tell.
+        Files of one log (``-`` for standard input), a log that was read before, or one for each number of robots.
+        Counts per interval are fitted as such; the answer says what they cannot tell.
     log_format, timezone, max_broken, reading
         See `fitting.readers.read_log`.
     options : FitOptions, optional

@@ -101,7 +101,7 @@ def diagnose(log: RawLog | CountLog, settings: PlanSettings, reason: str) -> Uns
     elif pages > 1 and moments < 30:
         times = "one time" if moments == 1 else f"{moments} different times"
         can.append(
-            f"They carry {times} only: the clock of {account['resolution']:g} s cannot tell when within that pages came."
+            f"They carry {times} only: the clock of {account['resolution']:g} s cannot tell when within it pages came."
         )
         cannot.append("Whether pages came one by one or in batches, and how the rate changed.")
         instead.append("Log times in milliseconds, or a longer stretch: at least 31 different times are needed.")

@@ -29,11 +29,12 @@ from fitting.models.batch_laws import BatchTest
 from fitting.models.counted.counted_map import CountedMap
 from fitting.readers.count_log import CountLog
 from fitting.readers.times.stamps import SECOND
+from fitting.season.even_clock import even_trace
 from fitting.trace import bootstrap
-from fitting.trace.batches import Batches
+from fitting.trace.batches import Batches, find_batches
 from fitting.trace.cleaning import Cleaning, clean
-from fitting.trace.segments import CountedIntervals, Float, Segments
-from fitting.trace.stationarity import judge
+from fitting.trace.segments import CountedIntervals, Float
+from fitting.trace.stationarity import Stationarity
 
 MIN_INTERVALS = 30
 """Intervals below which nothing is fitted."""
@@ -76,15 +77,13 @@ def fit_counts(log: CountLog, options: FitOptions, progress: Callable[[str], Non
     length = bootstrap.block_length(rate_series(data))
     in_seconds = {id(rival): rival.slowed(unit) for rival in rivals}
     final, process = in_seconds[id(best)], best.model.bmap().scaled(1 / unit)
-    gaps = Segments.of(np.maximum(np.diff(np.concatenate(cleaning.parts(pages))), 1e-9))
-    phase = float((int(log.start[0]) // SECOND) % 86400) if int(log.start[0]) > 10**17 else None
-    stationarity = judge(gaps, cleaning, pages, phase)
+    stationarity = _changes(log, pages, cleaning, options.period)
     unsettled = candidates.never_settles(rivals, best)
     findings = (*cleaning.words, *stationarity.words, *((unsettled,) if unsettled else ()))
     return FitResult(
         log=log,
         cleaning=cleaning,
-        batches=Batches("counts", 0.0, math.nan, data, np.ones(1, np.int64)),
+        batches=Batches("counts", 0.0, None, data, np.ones(1, np.int64)),
         stationarity=stationarity,
         numbers=count_numbers(data, length, options),
         model_numbers=model_numbers(cheap, scaled, unit, length, options),
@@ -106,6 +105,25 @@ def fit_counts(log: CountLog, options: FitOptions, progress: Callable[[str], Non
         seconds=time.perf_counter() - began,
         versions=software_versions(),
     )
+
+
+def _changes(log: CountLog, pages: Float, cleaning: Cleaning, period: float | None) -> Stationarity:
+    """Periods and changes of the rate. They are told, not taken out: counts are fitted as they are."""
+    calendar = period is not None and int(log.start[0]) > 10**17
+    # Weeks begin on Monday; the first day of the epoch was a Thursday.
+    phase = float((int(log.start[0]) / SECOND + 3 * 86400) % period) if calendar and period is not None else None
+    spread = find_batches(pages, cleaning, 1e-9, limit=0.0)
+    even = even_trace(spread, cleaning, pages, phase, period, log.zoned)
+    found, words = even.stationarity, []
+    if even.season is not None and even.season.found:
+        words.append(f"{even.season.in_words()}: one model of the counts averages over it; give the hours of interest")
+    if found.changed:
+        low, high = min(found.levels), max(found.levels)
+        words.append(
+            f"the rate changes for good, between one page in {high:.4g} s and in {low:.4g} s: one stationary model of "
+            "the counts averages over parts that differ; give a shorter range"
+        )
+    return replace(found, words=tuple(words))
 
 
 def _approximate(data: CountedIntervals) -> tuple[str, ...]:

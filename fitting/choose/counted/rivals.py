@@ -26,7 +26,7 @@ from fitting.models.gap_model import GapModel
 from fitting.trace.segments import CountedIntervals, Float, Segments
 
 FAMILIES = ("poisson", "renewal", "mmpp2", "map")
-SLICES = {2: 32, 3: 12, 4: 8}
+SLICES = {2: 32, 3: 12, 4: 6}
 """Slices per interval by the number of phases."""
 EXACT = 2e9
 """Multiplications of one pass up to which the exact likelihood is affordable: about a second."""
@@ -37,7 +37,7 @@ REGULAR = 0.85
 WINDOWS = (1, 5, 25)
 """Intervals over which rates are averaged before they are put into classes."""
 MOST_STAGES = 10
-_SLICED = EmSettings(steps=300, tolerance=1e-6)
+_SLICED = EmSettings(steps=200, tolerance=3e-6)
 _EXACT = EmSettings(steps=40, tolerance=1e-6)
 _LAST = EmSettings(steps=8, tolerance=1e-5)
 """Exact steps after the sliced ones, which are nearly there."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Self, TypeVar
 
 import numpy as np
-from scipy.linalg import expm, logm
+from scipy.linalg import expm
 from scipy.special import gammaincc
 
 from crawltwin.model.bmap import stationary
@@ -133,7 +133,10 @@ class CountedMap(GeneralMap):
     def _unsliced(self, law: occupation.SlicedLaw) -> Self:
         """The continuous process of a sliced one: the logarithm of the moves, or their excess over none."""
         moves = law.moves
-        found = np.real(logm(moves, disp=False)[0]) if np.linalg.det(moves) > 0 else moves - np.eye(self.order)
+        values, vectors = np.linalg.eig(moves)
+        found = moves - np.eye(self.order)
+        if (values.real > 0).all() and np.linalg.cond(vectors) < 1e8:
+            found = np.real((vectors * np.log(values.astype(complex))) @ np.linalg.inv(vectors))
         off = np.where(np.eye(self.order, dtype=bool), 0.0, np.maximum(found, 0.0)) / law.slice
         diagonal = np.diag(off.sum(axis=1) + law.rates)
         return replace(self, D0=off - diagonal, D1=np.diag(law.rates))

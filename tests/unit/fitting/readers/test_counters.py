@@ -1,4 +1,4 @@
-"""Counters: pages per interval, and `fit` and `read_log` refusing them in words."""
+"""Counters: pages per interval, told from logs of deliveries, and `read_log` refusing them in words."""
 
 import json
 
@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from crawltwin.model.errors import InputError
-from fitting import fit, read_counts, read_log
+from fitting import CountLog, RawLog, fit, read_counts, read_log
+from fitting.readers import read_either
+from fitting.readers.registry import COUNTERS
+from fitting.readers.settings import COUNTER_NAMES, ReadOptions
 
 LEGEND = (
     "20080602165807 CRAWL RESUMED - Running\n"
@@ -30,9 +33,10 @@ def test_heritrix_progress(written, utc):
     assert counts.robots.tolist() == [2, 0]
     assert counts.start.tolist() == [utc("2008-06-02T16:00:00"), utc("2008-06-02T16:01:00")]
     assert (counts.end - counts.start).tolist() == [60 * 10**9] * 2
-    for reading in (read_log, fit):
-        with pytest.raises(InputError, match=r"one row per delivered page; got Heritrix progress-statistics.log"):
-            reading(path)
+    with pytest.raises(InputError, match=r"one row per delivered page; got Heritrix progress-statistics.log"):
+        read_log(path)
+    with pytest.raises(InputError, match=r"at least 30 intervals .*; got 2 intervals with 112 pages"):
+        fit(path)
 
 
 def _crawled(minute, total):
@@ -48,9 +52,12 @@ def test_scrapy_counters_and_the_log_without_debug_lines(written):
     assert counts.count.tolist() == [60, 30, 20]  # the fall from 90 to 10 is a new run: no interval
     assert counts.robots is None
     assert not counts.zoned
-    for reading in (read_log, fit):
-        with pytest.raises(InputError, match=r"DEBUG lines .*; got none in 5 lines .*LOG_LEVEL = 'DEBUG'"):
-            reading(path)
+    with pytest.raises(InputError, match=r"DEBUG lines .*; got none in 5 lines .*LOG_LEVEL = 'DEBUG'"):
+        read_log(path)
+    with pytest.raises(InputError, match=r"at least 30 intervals .*; got 3 intervals with 110 pages"):
+        fit(path)
+    pages = "2017-07-31 19:00:01 [scrapy.core.engine] DEBUG: Crawled (200) <GET http://a.org/> (referer: None)\n"
+    assert isinstance(read_either(written(pages + _crawled(1, 60))), RawLog)
 
 
 def test_scrapy_periodic_log(written, utc):
@@ -96,3 +103,37 @@ def test_what_holds_no_counter_is_refused(written):
         read_counts(written("1\n2\n3\n"))
     with pytest.raises(InputError, match="files of one log must have one format"):
         read_counts([written(_crawled(1, 2), "a"), written(LEGEND + _progress(0, 1, 1), "b")])
+
+
+def test_prometheus_as_csv(written, utc):
+    long = "name,timestamp,value,instance\n" + "".join(
+        f"pages_total,{1_714_550_400 + 60 * k},{total},{instance}\n"
+        for instance, totals in (("a", (0, 5, 6)), ("b", (1, 1, 2)))
+        for k, total in enumerate(totals)
+    )
+    wide = (
+        '"Time","pages_total{instance=""a""}","pages_total{instance=""b""}"\n'
+        "2024-05-01 08:00:00,0,1\n2024-05-01 08:01:00,5,1\n2024-05-01 08:02:00,6,2\n"
+    )
+    for text in (long, wide):
+        counts = read_either(written(text))
+        assert isinstance(counts, CountLog)
+        assert counts.format == "prometheus-csv"
+        assert counts.count.tolist() == [5, 2]
+        assert counts.start[0] == utc("2024-05-01T08:00:00")
+        only = read_counts(written(text), options=ReadOptions(where=("instance=b",)))
+        assert only.count.tolist() == [0, 1]
+    with pytest.raises(InputError, match=r"counters as CSV .pages_total.: counts per interval"):
+        read_log(written(long))
+    times = "time,size\n" + "".join(f"{1_714_550_400 + k},{k}\n" for k in range(5))
+    assert isinstance(read_either(written(times)), RawLog)
+
+
+def test_a_counter_can_be_named(written):
+    text = "".join(_crawled(k, 60 * k) for k in range(3))
+    found = read_either(written(text), ReadOptions(log_format="scrapy-counters"))
+    assert isinstance(found, CountLog)
+    assert not found.detected
+    with pytest.raises(InputError, match="at least two samples of a total"):
+        read_either(written(text), ReadOptions(log_format="heritrix-progress"))
+    assert {reader.name for reader in COUNTERS} == set(COUNTER_NAMES)

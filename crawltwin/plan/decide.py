@@ -87,7 +87,7 @@ def plan(
     except InputError as error:
         return diagnose(raw[max(raw)] if isinstance(raw, Mapping) else raw, wanted, str(error))
     wanted = with_robots_of_log(fitted, wanted)
-    logs = _readings(raw, fitted, wanted, options or FitOptions(), steps)
+    logs = () if isinstance(raw, CountLog) else _readings(raw, fitted, wanted, options or FitOptions(), steps)
     return _decide(fitted, logs, wanted, workers, steps)
 
 

@@ -89,13 +89,18 @@ class CountLog:
             "broken": 0,
             "broken_lines": [],
             "out_of_order": 0,
-            "resolution": float(np.median(self.length)) if len(self) else 0.0,
+            "resolution": self.resolution,
         }
 
     @property
     def seconds(self) -> Float:
         """Ends of the intervals in seconds since the first one began."""
         return np.asarray((self.end - self.start[:1]) / SECOND) if len(self) else np.zeros(0)
+
+    @property
+    def resolution(self) -> float:
+        """The ordinary interval in seconds: a counter's clock."""
+        return float(np.median(self.length)) if len(self) else 0.0
 
     @property
     def length(self) -> Float:

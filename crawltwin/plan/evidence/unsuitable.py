@@ -146,7 +146,8 @@ def limits_of(fit: FitResult) -> tuple[str, ...]:
         )
     gaps = len(fit.batches.segments)
     if gaps < FEW:
-        words.append(f"only {gaps} gaps are left to learn from, and the figures will move with a longer log")
+        what = "intervals" if fit.counted else "gaps"
+        words.append(f"only {gaps} {what} are left to learn from, and the figures will move with a longer log")
     return tuple(words)
 
 
@@ -167,7 +168,7 @@ def remarks_on(fit: FitResult, settings: PlanSettings) -> tuple[str, ...]:
             "the crawler runs."
         )
     if fit.counted:
-        return (*words, *_remarks_on_counts(fit))
+        return (*words, "The log tells counts per interval. It cannot tell " + "; ".join(fit.cannot_tell) + ".")
     if gaps.var() < STEADY * gaps.mean() ** 2:
         words.append(
             f"Batches come every {gaps.mean():.4g} s, almost without variation: a politeness delay sets the pace, "
@@ -176,16 +177,6 @@ def remarks_on(fit: FitResult, settings: PlanSettings) -> tuple[str, ...]:
             + _safe_delay(float(gaps.mean()) / fit.process.mean_batch, settings.service_mean)
         )
     return tuple(words)
-
-
-def _remarks_on_counts(fit: FitResult) -> list[str]:
-    data = fit.batches.segments
-    words = ["The log tells counts per interval. It cannot tell " + "; ".join(fit.cannot_tell) + "."]
-    if len(data) < FEW:
-        words.append(
-            f"Only {len(data)} intervals are left to learn from: expect the figures to move with a longer log."
-        )
-    return words
 
 
 def fills_within_interval(fit: FitResult, capacity: int) -> str:

@@ -179,7 +179,7 @@ def learn_robots(
         return None
     in_flight = InFlight.of(fetches)
     law = fit_fetch_law(fetches, in_flight.most, seed=seed)
-    spells = fit_spells(fetches, law)
+    spells = fit_spells(fetches, law, seed=seed)
     trained, paces = (law.trained, None) if spells.spells is None else spells.trained
     robots = _fetching(trained, paces, in_flight.mean / in_flight.most, in_flight.most)
     return LearnedRobots(

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crawltwin.live.demo.spells import find_spells
 from crawltwin.live.measured import time_integrals
 from crawltwin.live.record import Float, Record
 from crawltwin.model import PhaseType, Scenario
@@ -21,9 +20,13 @@ from crawltwin.model.errors import InputError
 from crawltwin.model.policies.cost import CostWeights
 from crawltwin.model.policies.policy import Policy
 from fitting.models.phase_type_em import best_hyper_erlang, hyper_erlang_em
+from fitting.robots.fetch_law import fit_fetch_law
+from fitting.robots.fetches import Fetches
+from fitting.robots.spells import fit_spells
 from fitting.trace.samples import Samples
 
 FETCH_STRUCTURES = ((1,), (2,), (3,), (1, 1), (1, 2), (2, 2))
+SPELL_STRUCTURES = ((1,), (2,), (1, 1), (1, 2))
 SERVICE_STRUCTURES = ((1,), (2,), (3,), (1, 1), (1, 2), (2, 2), (1, 3), (2, 3))
 """Few phases: the chain has one state for each way in which the fetches under way are spread over them."""
 FEWEST = 100
@@ -117,7 +120,7 @@ def fit_record(record: Record, begin: float = 0.0, end: float | None = None) -> 
     working = np.maximum(record.robots, record.in_flight).astype(np.float64)
     cycle = float(time_integrals(record, working, np.array([begin, stop]))[0]) / float(own.sum())
     stretch = max(cycle / float(durations.mean()), 1.0)
-    fetch, spells, fetch_words = _fetch(ends, durations * stretch, cycle)
+    fetch, spells, fetch_words = _fetch(ends, durations * stretch, robots)
     served = (record.indexed >= begin) & (record.indexed < stop)
     service_times = np.maximum(record.service[served], SHORTEST)
     service = best_hyper_erlang(Samples.of(service_times), SERVICE_STRUCTURES)
@@ -146,18 +149,19 @@ def fit_record(record: Record, begin: float = 0.0, end: float | None = None) -> 
     )
 
 
-def _fetch(ends: Float, durations: Float, cycle: float) -> tuple[PhaseType, Spells | None, str]:
-    """The law of a fetch and the spells; the mean pace is that of the record."""
-    width = max(0.5, 0.5 * float(durations.mean()))
-    _, found = find_spells(ends, durations, width)
-    if found is None:
-        fit = best_hyper_erlang(Samples.of(np.maximum(durations, SHORTEST)), FETCH_STRUCTURES)
+def _fetch(ends: Float, durations: Float, robots: int) -> tuple[PhaseType, Spells | None, str]:
+    """The law of a fetch and the spells, where likelihood and blocks left out find them."""
+    order = np.argsort(ends, kind="stable")
+    end, took = ends[order], np.maximum(durations[order], SHORTEST)
+    stretch, borders = np.zeros(end.size, dtype=np.int64), np.array([[end[0], end[-1]]])
+    fetches = Fetches(end - took, end, None, stretch, borders)
+    found = fit_spells(fetches, fit_fetch_law(fetches, robots, repetitions=2), laws=SPELL_STRUCTURES)
+    if found.spells is None:
+        fit = best_hyper_erlang(Samples.of(took), FETCH_STRUCTURES)
         return fit.distribution, None, f"{fit.method}; no slow spells found"
-    spells = found.spells(width)
-    law = found.law
-    law = law.scaled(law.mean / (cycle * spells.mean_pace))
-    slow = f"slow spells of {1 / spells.generator[1][0]:.2g} s every {1 / spells.generator[0][1]:.2g} s"
-    return law, spells, f"mixture of two exponentials with {slow}, {found.slowness:.2g} times slower, by EM"
+    slow = f"slow spells of {found.slow_length.value:.2g} s every {found.fast_length.value:.2g} s"
+    words = f"{found.law.order} phases with {slow}, {1 / found.pace.value:.2g} times slower, by likelihood"
+    return found.law, found.spells, words
 
 
 def _lifetime(record: Record) -> tuple[PhaseType | None, int]:

@@ -15,6 +15,7 @@ from fitting.robots.spells import fit_spells
 from tests.unit.fitting.robots.made import crawl, fetches, heritrix
 
 SPELLS = Spells([[-0.02, 0.02], [0.04, -0.04]], [1.0, 0.4])
+FAST_SPELLS = Spells([[-0.05, 0.05], [0.1, -0.1]], [1.0, 0.5])
 QUICK = FitOptions(methods=("poisson", "mmpp2"), repetitions=20, refits=0)
 
 
@@ -71,6 +72,18 @@ def test_spells_are_recovered_with_intervals():
     assert found.fast_length.low < 50 < found.fast_length.high
     assert found.slow_length.low < 25 < found.slow_length.high
     assert found.law.mean == pytest.approx(0.8, rel=0.1)
+
+
+@pytest.mark.slow
+def test_the_intervals_of_spells_cover():
+    """Thirteen crawls: more than two misses of an interval of 95% would be a fault (p = 0.03)."""
+    missed = np.zeros(3)
+    for seed in range(13):
+        made = fetches(*crawl(exponential(0.5), 4, 2000.0, seed, FAST_SPELLS), seconds=2000.0)
+        found = fit_spells(made, fit_fetch_law(made, 4, repetitions=10))
+        numbers = ((found.pace, 0.5), (found.fast_length, 20.0), (found.slow_length, 10.0))
+        missed += [not one.low <= truth <= one.high for one, truth in numbers]
+    assert (missed <= 2).all(), missed
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from analytic import Optimum, solve
-from analytic.chain.rewards import RATES
+from analytic.policy.modes import as_rates
 from analytic.policy.optimum import PolicyCost
 from analytic.policy.tables import as_thresholds
-from crawltwin.model import LevelPolicy, Policy, Scenario
+from crawltwin.model import Policy, Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.rates import Rates
 from crawltwin.plan.limits import AIM_WORDS, IndexWithin, Limits
 
 _MEASURES = {
@@ -76,13 +75,13 @@ def excess_of(rates: FloatArray, today: FloatArray, limits: Limits) -> FloatArra
 
     `today` are the rates of the crawl as it was logged, of a shape that broadcasts.
     """
-    every = Rates.from_table(rates, RATES)
+    every = as_rates(rates)
     found = [np.full(rates.shape[:-1], -1.0)]
     for name, bound in (("loss", limits.lose_at_most), ("obsolescence", limits.stale_at_most)):
         if bound is not None:
             found.append((every.value(_MEASURES[name]) - bound) / max(bound, 1e-12))
     if limits.index_at_least is not None:
-        found.append(limits.index_at_least - every.served / Rates.from_table(today, RATES).served)
+        found.append(limits.index_at_least - every.served / as_rates(today).served)
     return np.asarray(np.max(found, axis=0))
 
 
@@ -119,7 +118,7 @@ def choose_within(
     aim = costs
     if limits.minimise != "cost":
         measure = _MEASURES[limits.minimise]
-        aim = np.max([Rates.from_table(one.rates, RATES).value(measure) for one, _ in every], axis=0)
+        aim = np.max([as_rates(one.rates).value(measure) for one, _ in every], axis=0)
     excess = np.max([excess_of(one.rates, now, limits) for one, now in every], axis=0)
     numbers = np.array([len(set(row)) for row in optimum.tables.tolist()])
     # Of equal aims (to nine digits) the policy with the fewest numbers of robots, then the cheapest.
@@ -152,7 +151,7 @@ def _first_in_time(
         return (ranked[0], None, True) if ranked else (None, None, False)
     best: tuple[int | None, float | None] = (None, None)
     for done, at in enumerate(ranked, start=1):
-        share = _least_share(scenarios, LevelPolicy(tables[at].tolist()), within)
+        share = _least_share(scenarios, ThresholdPolicy(*as_thresholds(tables[at].tolist())), within)
         if share >= within.share:
             return at, share, True
         if best[1] is None or share > best[1]:

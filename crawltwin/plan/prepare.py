@@ -13,11 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from analytic.policy.tables import rates_of_tables
+from analytic.policy.memory.evaluator import rates_of_levels
 from crawltwin.model import (
     BMAP,
     ControlledArrivals,
     CostWeights,
+    FetchingRobots,
     ModeMatrices,
     PhaseType,
     ScaledStream,
@@ -31,10 +32,13 @@ from crawltwin.plan.settings import WEIGHTS, NamedWeights, PlanSettings
 from crawltwin.plan.wording import in_time, with_interval
 from fitting import FitResult
 from fitting.choose.result import ASSUMED_LOAD
+from fitting.robots.learned import FetchingModel
 from fitting.robots.robot_model import RobotModel
 
 FATE, IDLE, ROBOTS, WAIT = 100.0, 100.0, 10.0, 1.0
 """Default costs: all pages lost or stale, indexer always idle, all robots on, one mean indexing time of waiting."""
+FETCHING_PHASES = 120
+"""Phases of robots that finish their fetch up to which a plan uses them: every policy is solved with them."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +66,23 @@ def robot_model(fit: FitResult, settings: PlanSettings) -> RobotModel | None:
         return None
     if fit.modes is not None:
         return replace(fit.modes, each=settings.fetches_per_robot)
-    return None
+    learned = fit.robots
+    if learned is None or settings.fetches_per_robot > 1 or not learned.supports(settings.recorded):
+        return None
+    fetching = FetchingModel(learned, settings.recorded)
+    return fetching if fetching.arrivals(settings.robots).phases <= FETCHING_PHASES else None
 
 
 def with_robots_of_log(fit: FitResult, settings: PlanSettings) -> PlanSettings:
     """The settings with the numbers of robots that the log tells, where the operator gave none."""
     seen = fit.robots_in_log
+    if seen is None and fit.robots is not None and fit.robots.preferred:
+        seen = fit.robots.robots
     if seen is None:
         return settings
     seen = max(1, seen // settings.fetches_per_robot)
+    if settings.is_given("robots") and fit.robots_in_log is None:
+        return settings
     robots = settings.robots if settings.is_given("robots") else seen
     recorded = settings.robots_in_log if settings.is_given("robots_in_log") else seen
     told = frozenset(name for name in ("robots", "robots_in_log") if not settings.is_given(name))
@@ -134,13 +146,15 @@ def _cost(settings: PlanSettings, default: CostWeights) -> CostWeights:
 def today_of(process: BMAP, scenario: Scenario, settings: PlanSettings) -> Scenario:
     """The crawl as it was logged: all its robots always, the same buffer and indexer."""
     always = ThresholdPolicy([settings.recorded])
+    if isinstance(scenario.arrivals, FetchingRobots):
+        return scenario.replace(arrivals=replace(scenario.arrivals, count=settings.recorded), policy=always)
     return scenario.replace(arrivals=ModeMatrices({settings.recorded: process}), policy=always)
 
 
 def today_rates(process: BMAP, scenario: Scenario, settings: PlanSettings) -> FloatArray:
     """Rates of the crawl as it was logged, one row."""
     always = np.full((1, scenario.capacity + 1), settings.recorded, dtype=np.int64)
-    return rates_of_tables(today_of(process, scenario, settings), always)
+    return rates_of_levels(today_of(process, scenario, settings), always)
 
 
 def processing_rate_of(fit: FitResult, service: PhaseType) -> float | None:

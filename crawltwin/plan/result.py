@@ -171,7 +171,8 @@ class Plan(Drawn):
 
     def _against(self) -> list[str]:
         words = []
-        if self.fit.goodness.verdict == "poor":
+        # Robots that finish their fetch stand in place of the stream whose fit was judged; the replay judges them.
+        if self.fit.goodness.verdict == "poor" and self.scenario.arrivals.kind != "fetching":
             words.append(f"the model fits the log poorly ({'; '.join(self.fit.goodness.words)})")
         if self.check is not None and self.check.verdict == "different":
             words.append("the simulation gives other numbers than the solved model")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,13 +21,16 @@ from crawltwin.model.arrivals.spells import Spells
 from crawltwin.model.errors import InputError
 from fitting.choose.plain_values import plain
 from fitting.models.general_map import GeneralMap
+from fitting.models.phase_type_em import hyper_erlang_em
 from fitting.readers import RawLog
 from fitting.robots.alike import Alike, judge_robots
 from fitting.robots.fetch_law import FetchLaw, fit_fetch_law
 from fitting.robots.fetches import Fetches, InFlight
 from fitting.robots.spells import SpellFit, fit_spells
+from fitting.trace import bootstrap
 from fitting.trace.cleaning import Cleaning
-from fitting.trace.segments import Segments
+from fitting.trace.samples import Samples
+from fitting.trace.segments import Float, Segments
 
 COMPARED_PHASES = 60
 """Phases up to which the likelihood of the delivery times is computed."""
@@ -58,6 +61,8 @@ class LearnedRobots:
     held_out, stream_held_out : float
         Log-likelihood per gap between deliveries on blocks left out, of robots that fetch and of the chosen stream
         model; NaN where the robots have too many phases.
+    durations : array
+        Seconds of the fetches in the order of their begins.
     """
 
     fetches: int
@@ -68,6 +73,7 @@ class LearnedRobots:
     alike: Alike | None
     held_out: float
     stream_held_out: float
+    durations: Float
 
     @property
     def robots(self) -> int:
@@ -130,6 +136,11 @@ class LearnedRobots:
             law, spells = self.spells.law, self.spells.spells
         return _fetching(law, spells, self.in_flight.mean / ran, ran if robots is None else robots)
 
+    def supports(self, robots_in_log: int) -> bool:
+        """Whether so many robots may have written the log: as many as fetched, and seldom at rest."""
+        busy = self.in_flight.mean / robots_in_log
+        return self.preferred and BUSY <= busy <= 1.001
+
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary."""
         return {
@@ -152,6 +163,46 @@ class LearnedRobots:
 def _fetching(law: PhaseType, spells: Spells | None, busy: float, robots: int) -> FetchingRobots:
     """Robots whose fetch includes the rest after it: they deliver at the rate of robots that are busy for a share."""
     return FetchingRobots(robots, law.scaled(min(busy, 1.0)), spells=spells)
+
+
+@dataclass(frozen=True, eq=False)
+class FetchingModel:
+    """Robots that finish their fetch, as a plan takes them.
+
+    Parameters
+    ----------
+    learned : LearnedRobots
+    ran : int
+        Robots that wrote the log.
+    """
+
+    kind: ClassVar[str] = "fetching"
+    learned: LearnedRobots
+    ran: int
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What was learned of the fetches."""
+        return ("robots finish the fetch that they have begun", *self.learned.words)
+
+    def arrivals(self, robots: int) -> FetchingRobots:
+        """So many robots with the law of a fetch."""
+        return self.learned.arrivals(self.ran, robots)
+
+    def redrawn(self, robots: int, rng: np.random.Generator) -> FetchingRobots:
+        """The law fitted again to durations resampled in blocks; pace and lengths of spells drawn from their errors."""
+        learned = self.learned
+        data = Segments.of(learned.durations)
+        index = bootstrap.resample(data, bootstrap.block_length(data), rng)
+        drawn = learned.durations[index]
+        longer = float(drawn.mean() / learned.durations.mean())
+        busy = learned.in_flight.mean / self.ran
+        if learned.spells.spells is None:
+            own = hyper_erlang_em(Samples.of(drawn).compressed(500), learned.law.fit.stages, steps=50).distribution
+            return _fetching(own.scaled(own.mean / (learned.law.law.mean * longer)), None, busy, robots)
+        spells, law = learned.spells.redrawn(rng), learned.spells.law
+        rate = learned.spells.spells.mean_pace / law.mean
+        return _fetching(law.scaled(law.mean * rate / (spells.mean_pace * longer)), spells, busy, robots)
 
 
 def learn_robots(
@@ -191,6 +242,7 @@ def learn_robots(
         judge_robots(fetches, seed),
         _held_out(robots, data),
         stream_held_out,
+        fetches.durations[np.argsort(fetches.begin, kind="stable")],
     )
 
 

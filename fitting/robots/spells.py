@@ -86,6 +86,16 @@ class SpellFit:
     bic_gain: float
     held_out_gain: float
 
+    def redrawn(self, rng: np.random.Generator) -> Spells:
+        """Spells with pace and lengths drawn from their intervals, as normal logarithms."""
+        numbers = (self.pace, self.fast_length, self.slow_length)
+        errors = [math.log(one.high / one.low) / (2 * 1.96) for one in numbers]
+        drawn = [
+            one.value * math.exp(error * rng.standard_normal()) for one, error in zip(numbers, errors, strict=True)
+        ]
+        pace, leave, back = min(drawn[0], math.exp(LARGEST)), 1 / drawn[1], 1 / drawn[2]
+        return Spells([[-leave, leave], [back, -back]], [1.0, pace])
+
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary."""
         return {

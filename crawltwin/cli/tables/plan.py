@@ -75,7 +75,8 @@ def _show_checks(found: Plan) -> None:
         )
         for one in found.replay.predictions
     ]
-    show_table("the log replayed under this policy", ("measure", ">predicted", ">95%", ">replayed", "inside"), rows)
+    how = "under this policy" if found.replay.scenario.arrivals.kind == "thinned" else "as it was written"
+    show_table(f"the log replayed {how}", ("measure", ">predicted", ">95%", ">replayed", "inside"), rows)
 
 
 def show_unsuitable(found: Unsuitable) -> None:

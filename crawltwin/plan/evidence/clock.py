@@ -21,7 +21,8 @@ from typing import Any, Literal
 import numpy as np
 
 from analytic import Optimum, Solution, optimize, solve
-from analytic.policy.tables import rates_of_tables, sorted_tables, table_of
+from analytic.policy.memory.evaluator import rates_of_levels
+from analytic.policy.tables import sorted_tables, table_of
 from crawltwin.model import Scenario
 from crawltwin.model.checks import FloatArray
 from crawltwin.plan.choosing import Limited, choose_within, with_policy
@@ -239,7 +240,7 @@ class ClockChoice:
         """The policy whose worst case is best, see this file's head; `own` is the optimum of the first reading."""
         found = [own, *(optimize(log.scenario) for log in logs[1:])]
         tables = sorted_tables(np.vstack([one.tables for one in found]))
-        optima = [replace(one, tables=tables, rates=rates_of_tables(one.scenario, tables)) for one in found]
+        optima = [replace(one, tables=tables, rates=rates_of_levels(one.scenario, tables)) for one in found]
         if settings.limits is None:
             worst = costs_above(optima).max(axis=0)
             return cls(tuple(logs), tuple(optima), None, int(np.argmin(worst)))

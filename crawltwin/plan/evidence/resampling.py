@@ -20,10 +20,11 @@ import numpy.typing as npt
 
 from analytic import Optimum
 from analytic.chain.rewards import RATES
-from analytic.policy.tables import rates_of_tables, sorted_tables, table_of
+from analytic.policy.memory.evaluator import rates_of_levels
+from analytic.policy.modes import as_rates
+from analytic.policy.tables import sorted_tables, table_of
 from crawltwin.model import ConvergenceError, InputError, LevelPolicy, Scenario
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.rates import Rates
 from crawltwin.plan.choosing import excess_of
 from crawltwin.plan.limits import Limits
 from crawltwin.plan.prepare import arrivals_of, robot_model, today_rates
@@ -210,7 +211,7 @@ def evaluate(piece: Redraw) -> FloatArray | None:
         if sizes is not None and piece.bytes_rate is not None:
             changes["service"] = as_service(sizes, piece.bytes_rate)
         scenario = piece.scenario.replace(**changes)
-        return np.vstack([rates_of_tables(scenario, piece.tables), today_rates(process, scenario, piece.settings)])
+        return np.vstack([rates_of_levels(scenario, piece.tables), today_rates(process, scenario, piece.settings)])
     except (ConvergenceError, InputError):
         return None
 
@@ -246,7 +247,7 @@ def uncertainty(
     assert scenario.cost is not None
     stacked = np.stack(found)
     own = int(np.flatnonzero((tables == own_table).all(axis=1))[0])
-    costs = Rates.from_table(stacked[:, :-1], RATES).cost(scenario.cost)
+    costs = as_rates(stacked[:, :-1]).cost(scenario.cost)
     base_costs = dict(zip(map(tuple, optimum.tables.tolist()), optimum.costs.tolist(), strict=True))
     base = np.array([base_costs[row] for row in map(tuple, tables.tolist())])
     regret = costs[:, own] - costs.min(axis=1)
@@ -276,10 +277,10 @@ def uncertainty(
 
 def _spreads(stacked: FloatArray, fitted: FloatArray) -> dict[str, Spread]:
     """The measures of one policy over the resampled traces."""
-    values = {name: np.asarray(value) for name, value in Rates.from_table(stacked, RATES).measures().items()}
+    values = {name: np.asarray(value) for name, value in as_rates(stacked).measures().items()}
     served = RATES.index("served")
     values["indexed_rate"] = stacked[..., served]
-    base = {**Rates.from_table(fitted, RATES).measures(), "indexed_rate": fitted[served]}
+    base = {**as_rates(fitted).measures(), "indexed_rate": fitted[served]}
     return {name: _spread(values[name], float(base[name])) for name in MEASURES if np.isfinite(values[name]).all()}
 
 

@@ -10,16 +10,19 @@ import numpy as np
 from analytic import Optimum
 from analytic.chain.rewards import RATES
 from analytic.policy.banded_table import PolicyTables
-from analytic.policy.tables import rates_of_tables, single_clock, table_of
+from analytic.policy.memory.evaluator import rates_of_levels
+from analytic.policy.modes import as_rates
+from analytic.policy.tables import single_clock, table_of
 from crawltwin.model import LevelPolicy, Scenario
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.rates import Rates
 from crawltwin.plan.limits import Limits
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.wording import instruction
 
 MOST = 6_000
 """Policies that are kept; the cheapest ones where more were evaluated."""
+FEW = 300
+"""The same where each is solved by itself."""
 KEYS = ("loss_rate", "obsolete_rate", "lost", "stale", "response", "robots", "idle", "pages", "arrival_rate")
 """What is kept of each policy."""
 _MEASURES = (
@@ -118,11 +121,13 @@ class Explored:
 def explored_policies(optimum: Optimum, settings: PlanSettings | None = None) -> Explored:
     """Everything that the page needs. Cost: one more evaluation of every policy, for the level distributions."""
     scenario, said = optimum.scenario, settings or PlanSettings()
-    chosen = np.sort(np.argsort(optimum.costs, kind="stable")[:MOST])
+    # Policies of robots that finish their fetch are solved one by one: fewer of them, without distributions of levels.
+    plain = scenario.arrivals.kind != "fetching"
+    chosen = np.sort(np.argsort(optimum.costs, kind="stable")[: MOST if plain else FEW])
     tables, rates = optimum.tables[chosen], optimum.rates[chosen]
     own = np.array(table_of(optimum.best.robots, optimum.best.thresholds, scenario.capacity))
     measured = _measured(rates)
-    levels = PolicyTables(scenario).level_distributions(tables) if single_clock(scenario) else None
+    levels = PolicyTables(scenario).level_distributions(tables) if plain and single_clock(scenario) else None
     policies = [
         ExploredPolicy(
             LevelPolicy(row).short,
@@ -135,7 +140,7 @@ def explored_policies(optimum: Optimum, settings: PlanSettings | None = None) ->
     ]
     at = int(np.flatnonzero((tables == own).all(axis=1))[0])
     worlds = tuple(
-        World(name, _measured(rates_of_tables(changed, tables), digits=5)) for name, changed in _other_worlds(scenario)
+        World(name, _measured(rates_of_levels(changed, tables), digits=5)) for name, changed in _other_worlds(scenario)
     )
     return Explored(
         scenario, tuple(policies), at, len(optimum.tables), optimum.method, worlds, said.limits, said.fetches_per_robot
@@ -158,7 +163,7 @@ def _times(factor: float) -> str:
 
 def _measured(rates: FloatArray, digits: int = 0) -> tuple[tuple[float | None, ...], ...]:
     """Measures by policy, in the order of `KEYS`; to so many digits where a page need not hold more."""
-    measures = Rates.from_table(rates, RATES).measures()
+    measures = as_rates(rates).measures()
     columns = np.column_stack(
         [rates[:, RATES.index("lost")], rates[:, RATES.index("obsolete")], *(measures[name] for name in _MEASURES)]
     )

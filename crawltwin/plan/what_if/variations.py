@@ -10,10 +10,9 @@ from itertools import product
 import numpy as np
 
 from analytic import Optimum
-from analytic.chain.rewards import RATES
+from analytic.policy.modes import as_rates
 from analytic.policy.search import best_of_sets
 from crawltwin.model import CostWeights, Scenario
-from crawltwin.model.rates import Rates
 from crawltwin.plan.what_if.axes import Axis
 from crawltwin.plan.what_if.sweeps import Sweep, measures_of_best, sweep
 
@@ -75,7 +74,7 @@ def weight_sweep(optimum: Optimum, axes: list[Axis]) -> Sweep:
         for axis, value in zip(axes, values, strict=True):
             changed = axis.change(changed, value)
         assert changed.cost is not None
-        costs = Rates.from_table(optimum.rates, RATES).cost(changed.cost)
+        costs = as_rates(optimum.rates).cost(changed.cost)
         sets = best_of_sets(robots, dict(zip(keys, costs.tolist(), strict=True)))
         # Of equal costs the policy with the fewest numbers of robots, as everywhere.
         best = min(sets.values(), key=lambda item: (float(np.float32(item.cost)), len(item.robots)))

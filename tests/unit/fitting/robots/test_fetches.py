@@ -1,13 +1,18 @@
 """Fetch times, numbers in flight and spells, against made crawls whose truth is known."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from analytic import solve
+from analytic.policy.memory.evaluator import rates_of_levels
 from crawltwin.cli.main import main
-from crawltwin.model import InputError, Scenario, exponential, hyper_erlang
+from crawltwin.model import InputError, Scenario, ThresholdPolicy, exponential, hyper_erlang
 from crawltwin.model.arrivals.spells import Spells
+from crawltwin.plan.prepare import robot_model, scenario_of, today_rates, with_robots_of_log
+from crawltwin.plan.settings import PlanSettings
 from fitting import FitOptions, fit
 from fitting.robots.fetch_law import fit_fetch_law, structures_for
 from fitting.robots.fetches import Fetches, InFlight
@@ -133,6 +138,31 @@ def test_the_command_writes_robots_that_fetch(log, tmp_path, capsys):
     assert scenario.arrivals.count == 5
     assert scenario.policy.robots == (4,)
     assert json.loads(capsys.readouterr().out)["scenario"] == scenario.to_mapping()
+
+
+def test_a_plan_uses_robots_that_fetch(log):
+    """Where they win: the scenario, what fewer robots bring, today, and redraws of the log have them."""
+    found = fit(log, options=QUICK)
+    settings = with_robots_of_log(found, PlanSettings(capacity=3, service_mean=0.2))
+    assert (settings.robots, settings.from_log) == (4, {"robots", "robots_in_log"})
+    scenario = scenario_of(found, settings)
+    assert scenario.arrivals.kind == "fetching"
+    today = today_rates(found.process, scenario, settings)[0, 0]
+    assert today == pytest.approx(found.numbers["page_rate"].value, rel=0.03)
+    # By an independent road: each table of robots by level is a policy that `solve` knows.
+    tables = np.array([[4, 4, 4, 4], [4, 4, 1, 1]])
+    for row, policy in zip(rates_of_levels(scenario, tables), ("4", "4,1@1"), strict=True):
+        solved = solve(scenario.replace(policy=ThresholdPolicy.from_text(policy)))
+        assert row[0] == pytest.approx(solved.measures["arrival_rate"], rel=1e-9)
+    drawn = [robot_model(found, settings).redrawn(4, np.random.default_rng(k)).page_rate(4) for k in range(20)]
+    assert np.mean(drawn) == pytest.approx(found.numbers["page_rate"].value, rel=0.1)
+    assert 0.005 < np.std(drawn) / np.mean(drawn) < 0.15
+    others = [
+        replace(settings, fetches_per_robot=2),
+        replace(settings, robots_in_log=8),
+        replace(settings, control="thinned"),
+    ]
+    assert [scenario_of(found, one).arrivals.kind for one in others] == ["thinned"] * 3
 
 
 def test_a_log_without_durations_refuses_robots(tmp_path, capsys):

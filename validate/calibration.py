@@ -35,7 +35,7 @@ from crawltwin.work.store import Store, key_of
 from validate.evidence import Evidence, gather_evidence
 from validate.parts import SojournPoint, SojournQuantile
 from validate.plan import PROBABILITIES, ValidationPlan
-from validate.random_scenarios import Family, random_scenario
+from validate.random_crawlers.scenarios import Family, random_scenario
 from validate.score_tests import SampleTest, check_sample, probability_plot
 from validate.verdict import Comparison, judge
 

@@ -225,7 +225,7 @@ def _by_scenario(
 def _notes(
     evidence: Evidence, verdicts: Sequence[Verdict], ratios: Mapping[str, float], plan: ValidationPlan
 ) -> tuple[str, ...]:
-    notes = list(evidence.solution.notes)
+    notes = [*evidence.solution.notes, *evidence.notes]
     if all(math.isinf(one.error) for one in evidence.comparisons):
         notes.append(
             f"the start is not forgotten within {evidence.length.pages:,} pages, so nothing can be concluded: "

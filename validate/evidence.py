@@ -1,7 +1,7 @@
 """Both sides of one scenario, gathered before any verdict.
 
-The order of events is fixed: solve, pilot (sets the length, nothing else), run, compare. The pilot, the run and the
-approach to equilibrium use random numbers of their own, children of the plan's seed.
+The order of events is fixed: solve, pilot (sets the length, nothing else), run, compare. The pilot, the run, the
+approach to equilibrium and the splitting for a rare loss use random numbers of their own, children of the plan's seed.
 
 A run whose warm-up ends before the start is forgotten is biased, however many runs there are. Where the budget is
 short, fewer and longer replications are run; where not even `LEAST_REPLICATIONS` of them outlast the settling time,
@@ -38,11 +38,12 @@ from validate.length import (
     too_short,
 )
 from validate.plan import ValidationPlan
+from validate.splitting import RARE, compare_by_splitting, too_rare_to_count
 from validate.verdict import Comparison
 
 RUN_BINS = 200
 """Bins of a replication; a twentieth of them is its warm-up."""
-PILOT, MAIN, APPROACH = range(3)
+PILOT, MAIN, APPROACH, SPLITTING = range(4)
 """Children of the plan's seed."""
 
 
@@ -58,6 +59,7 @@ class Evidence:
     identities: tuple[Identity, ...]
     length: PlannedLength
     seconds: float
+    notes: tuple[str, ...] = ()
 
 
 def child_seed(seed: int, scenario: Scenario, child: int) -> int:
@@ -96,6 +98,7 @@ def gather_evidence(
         runs = runs_after_warm_up(settings(child), pages / replications / rate, replications)
         return draw_sample(scenario, runs, progress=told)
 
+    rare = too_rare_to_count(plan, float(solution.measures["loss_probability"]))
     least, replications = least_pages(rate, settled, plan.replications), plan.replications
     if plan.pages is not None:
         planned = given_length(plan.pages, least, settled)
@@ -103,14 +106,21 @@ def gather_evidence(
         first = max(min(PILOT_PAGES[plan.engine], plan.budget // 4), least_pages(rate, settled, pilots))
         pilot = run(first, pilots, PILOT, None)
         sigmas = chain_sigmas(scenario, rate, solution.solver.states)
-        planned = plan_length(compare(solution, pilot, plan), pilot.pages, plan, least, settled, sigmas)
+        counted = tuple(one for one in compare(solution, pilot, plan) if not (rare and one.measure == RARE))
+        planned = plan_length(counted, pilot.pages, plan, least, settled, sigmas)
         replications = settled_replications(planned.pages, rate, settled, plan.replications)
     else:
         replications = 0
     if not replications:
         planned = too_short(plan.budget, 2 * least_pages(rate, settled, LEAST_REPLICATIONS), settled)
-    sample = run(planned.pages, replications or LEAST_REPLICATIONS, MAIN, progress)
+    told = _halves(progress) if rare else (progress, None)
+    sample = run(planned.pages, replications or LEAST_REPLICATIONS, MAIN, told[0])
     comparisons = compare(solution, sample, plan)
+    notes: tuple[str, ...] = ()
+    if rare and replications:
+        seed = child_seed(plan.seed, scenario, SPLITTING)
+        split, note = compare_by_splitting(solution, plan, seed, workers, cluster, told[1])
+        comparisons, notes = tuple(split if one.measure == RARE else one for one in comparisons), (note,)
     return Evidence(
         scenario,
         solution,
@@ -120,4 +130,12 @@ def gather_evidence(
         (*solved_identities(solution), *simulated_identities(sample), engines_agree(scenario, plan.seed)),
         planned,
         time.perf_counter() - began,
+        notes,
     )
+
+
+def _halves(progress: ProgressCallback | None) -> tuple[ProgressCallback | None, ProgressCallback | None]:
+    """Progress of two parts, one after the other."""
+    if progress is None:
+        return None, None
+    return lambda done, total: progress(done, 2 * total), lambda done, total: progress(total + done, 2 * total)

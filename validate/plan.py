@@ -8,6 +8,11 @@ relative margin and an absolute one, a tenth of it by default: at 0.5% a loss pr
 one of 0.02 by 0.0005. The rate of switches has the larger of the relative margin and the absolute one times the
 arrival rate: it is settled as switches per page. A purely relative margin on a rare event would ask for a run of any
 length to settle what nobody needs to know; whoever does sets the absolute margin to 0.
+
+A loss probability below its own absolute margin would be called equivalent even to 0. It is not counted: it is found by
+splitting on the level (`simulate.rare_loss`) and has a relative margin of its own, 5% or that of the others where it is
+larger. So it is where there is no absolute margin and counting to the relative one would take more than the budget; its
+margin is then that of the others. With a given number of pages everything is counted.
 """
 
 from __future__ import annotations
@@ -49,6 +54,8 @@ class ValidationPlan(Value):
         Relative margin of equivalence.
     absolute_margin : float, optional
         Margin of probabilities below `absolute_margin / margin`; a tenth of `margin` by default.
+    rare_margin : float
+        Relative margin of a loss probability that is too rare to be counted; 0 counts it nevertheless.
     confidence : float
         Of each claim of equivalence, of "all are equivalent", and of the family of claims of difference.
     power : float
@@ -81,6 +88,9 @@ class ValidationPlan(Value):
     absolute_margin: float | None = setting(
         None, help="margin of small probabilities", default_words="a tenth of --margin"
     )
+    rare_margin: float = setting(
+        0.05, help="relative margin of a loss too rare to be counted, found by splitting; 0: counted nevertheless"
+    )
     confidence: float = setting(0.99, help="of every claim; with --trace 0.95 is the default")
     power: float = setting(0.99, help="chance that a sound number is found equivalent")
     budget: int = setting(2_000_000_000, help="pages at most")
@@ -100,6 +110,7 @@ class ValidationPlan(Value):
                 object.__setattr__(self, "absolute_margin", ABSOLUTE_SHARE * margin)
         else:
             checks.number(self.absolute_margin, "absolute_margin", faults, at_least=0, at_most=1)
+        checks.number(self.rare_margin, "rare_margin", faults, at_least=0, at_most=1)
         for name in ("confidence", "power"):
             value = checks.number(getattr(self, name), name, faults, above=0)
             if value is not None and not value < 1:

@@ -52,6 +52,8 @@ class Comparison:
         Differences up to this size do not matter; declared in the plan.
     solved_error : float
         Bound on the error of the solved value.
+    split_pages : int
+        Pages of all trials where the value was found by splitting on the level; 0 where cases were counted.
     """
 
     measure: str
@@ -62,6 +64,12 @@ class Comparison:
     freedom: int
     margin: float
     solved_error: float = 0.0
+    split_pages: int = 0
+
+    @property
+    def by(self) -> str:
+        """How the simulated value was found."""
+        return "splitting" if self.split_pages else "counting"
 
     @property
     def name(self) -> str:
@@ -148,6 +156,7 @@ class Verdict:
             "p_equivalence": self.p_equivalence,
             "p_difference": self.p_difference,
             "more_pages": self.more_pages,
+            "by": found.by,
         }
 
 
@@ -186,7 +195,9 @@ def judge(
         elif p <= alpha:
             word = "different"
         reach = 0.0 if found.error == 0.0 else float(stats.t.isf(alpha, found.freedom)) * found.error
-        missing = missing_pages(found, alpha, power, pages, len(comparisons)) if word == "inconclusive" else None
+        missing = None
+        if word == "inconclusive":
+            missing = missing_pages(found, alpha, power, found.split_pages or pages, len(comparisons))
         verdicts.append(
             Verdict(
                 found, found.simulated - reach, found.simulated + reach, word, found.p_equivalence, float(p), missing

@@ -34,7 +34,7 @@ EPILOG = """examples:
   crawltwin simulate paper.toml --compare 4,1@1 --compare 3            policies on common random numbers
   crawltwin simulate paper.toml --compare 4,1@1 --compare 3 --best 0.5           the best one, within 0.5 of cost
   crawltwin simulate paper.toml --trace batches.csv         recorded batches in place of the robots
-  crawltwin simulate paper.toml --rare                      the loss probability where losses are rare
+  crawltwin simulate paper.toml --rare --precision 0.05     the loss probability where losses are rare
   crawltwin simulate mm1k.toml --coverage 1000              do the intervals cover what they claim?
 
 Ctrl-C prints what is known so far. Same scenario and seed: same numbers, whatever the number of workers.
@@ -109,8 +109,30 @@ def _check_together(options: argparse.Namespace) -> None:
         raise InputError("--best must come with the policies to choose from; got none. Add --compare POLICY")
     if options.timeline and not options.timeline.endswith(".svg"):
         raise InputError(f"--timeline must end in .svg; got {options.timeline!r}")
+    if options.rare:
+        _check_rare(options)
     if options.trace and options.precision is not None:
         raise InputError("--precision must be left out with --trace; a trace has the length that it has")
+
+
+_RARE_SETTINGS = ("replications", "pages", "precision", "seed", "confidence", "workers", "cluster")
+
+
+def _check_rare(options: argparse.Namespace) -> None:
+    """Refuse what the rare-event estimator would not heed."""
+    from simulate import SimulationSettings
+
+    others = {name: getattr(options, name) for name in ("trace", "compare", "coverage", "timeline", "records", "best")}
+    idle = [f"--{name}" for name, value in others.items() if value is not None]
+    idle += [
+        {"measures": "--measure"}.get(name, f"--{name}")
+        for name in given(options, SimulationSettings)
+        if name not in _RARE_SETTINGS
+    ]
+    if idle:
+        raise InputError(f"--rare must come without {' and '.join(idle)}, which it would not heed; got both")
+    if options.pages is not None and options.precision is not None:
+        raise InputError("--precision must be left out with --pages, which says how long to run; got both")
 
 
 def _simulate(scenario: Scenario, options: argparse.Namespace) -> SimulationResult:
@@ -156,12 +178,14 @@ def _replay(scenario: Scenario, options: argparse.Namespace) -> SimulationResult
 
 
 def _rare(scenario: Scenario, options: argparse.Namespace) -> int:
+    from crawltwin.work.store import Store
     from simulate import rare_loss
 
     with progress("splitting", quiet=options.json, after=1.0) as update:
         found = rare_loss(
             scenario,
-            **_chosen(options, "replications", "pages", "seed", "confidence", "workers", "cluster"),
+            **_chosen(options, *_RARE_SETTINGS),
+            store=Store(options.resume) if options.resume else None,
             progress=update,
         )
 

@@ -144,7 +144,7 @@ def _decide(
 
     bounds = None if clock is None else clock.bounds(settings, replayed)
     robots = robots_in_log(fitted, settings)
-    judged = ValidationPlan(margin=settings.margin, budget=settings.budget, seed=settings.seed)
+    judged = ValidationPlan(margin=settings.margin, rare_margin=0, budget=settings.budget, seed=settings.seed)
     return Plan(
         fit=fitted,
         settings=settings,

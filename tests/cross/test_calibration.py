@@ -4,7 +4,7 @@ import pytest
 
 from crawltwin.work.store import Store
 from validate.calibration import calibrate, calibrate_one, calibration_plan, judge_calibration
-from validate.random_scenarios import FAMILIES
+from validate.random_crawlers.scenarios import FAMILIES
 
 
 def test_a_few_random_crawlers_agree_and_an_interrupted_calibration_goes_on(tmp_path, monkeypatch):

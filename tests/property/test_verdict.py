@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from analytic import solve
 from validate.identities import solved_identities
-from validate.random_scenarios import random_scenario
+from validate.random_crawlers.scenarios import random_scenario
 from validate.verdict import Comparison
 
 numbers = st.floats(-50, 50).filter(lambda value: value == 0 or abs(value) > 1e-6)

@@ -98,7 +98,10 @@ def show_rare_loss(found: RareLoss) -> None:
     show_table(title, headings, rows)
     splits = zip(found.splits.levels, found.splits.numbers)
     levels = ", ".join(f"{number} at {level}" for level, number in splits) or "none"
-    say(f"Trials where the level rises: {levels}. Pages lost in all trials: {found.lost:,}.", style="dim")
+    lost = f"Pages lost in all trials: {found.lost:,} of {found.pages:,}."
+    say(f"Trials where the level rises: {levels}. {lost}", style="dim")
+    if found.interrupted:
+        say("Interrupted: this is what the finished replications say.")
     for warning in found.warnings:
         say(f"warning: {warning}", style="bold")
 

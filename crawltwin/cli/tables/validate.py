@@ -80,7 +80,8 @@ def _row(one: Verdict) -> tuple[str, ...]:
     found = one.comparison
     name = found.measure.replace("_", " ")
     values = (number(found.solved), number(found.simulated), number(found.margin, 2))
-    return (f"{name}, {found.part}" if found.part else name, *values, one.needs)
+    name = f"{name}, {found.part}" if found.part else name
+    return (f"{name} (by splitting)" if found.split_pages else name, *values, one.needs)
 
 
 def _summary(name: str, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from itertools import product
 
 from crawltwin.model import ADMISSIONS, LevelPolicy, Scenario, ThresholdPolicy
 from crawltwin.model.scenario import FEATURES
-from validate.random_features import FEATURE_KINDS, chain_size
-from validate.random_parts import KINDS, MOST_STATES
-from validate.random_scenarios import FAMILIES, random_scenario
+from validate.random_crawlers.features import FEATURE_KINDS, chain_size
+from validate.random_crawlers.parts import KINDS, MOST_STATES
+from validate.random_crawlers.scenarios import FAMILIES, random_scenario
 
 
 def test_any_fifteen_neighbours_hold_every_kind_with_every_rule():

@@ -1,7 +1,7 @@
 """Random crawlers, always valid and of modest size: the ground on which the whole product is calibrated.
 
 Crawlers as in the paper are drawn here, those with several indexers, hysteresis, polling and robots that finish their
-fetch in `validate.random_features`.
+fetch in `validate.random_crawlers.features`.
 
 Scenario `index` of a seed is a function of the two numbers alone. Kinds of arrivals and admission rules take turns, so
 that any 15 neighbours hold every combination of the five kinds with the three rules; everything else is drawn: phases
@@ -20,8 +20,15 @@ import numpy as np
 
 from crawltwin.model import ADMISSIONS, CostWeights, Scenario
 from crawltwin.model.scenario import Admission
-from validate.random_features import random_feature_scenario
-from validate.random_parts import KINDS, LARGEST_CAPACITY, MOST_STATES, draw_arrivals, draw_phase_type, draw_policy
+from validate.random_crawlers.features import random_feature_scenario
+from validate.random_crawlers.parts import (
+    KINDS,
+    LARGEST_CAPACITY,
+    MOST_STATES,
+    draw_arrivals,
+    draw_phase_type,
+    draw_policy,
+)
 
 Family = Literal["paper", "features"]
 FAMILIES: tuple[Family, ...] = ("paper", "features")

@@ -6,7 +6,7 @@ Independently of these a crawler has two or three indexers (chance 0.5), resume 
 controller that looks only now and then (0.4), a cost of each switch (0.5); robots that fetch have a start-up time (0.4)
 and spells of the web (0.4).
 
-The limits are those of `validate.random_scenarios`: the capacity is lowered until the chain is small, rates are of
+The limits are those of `scenarios` beside it: the capacity is lowered until the chain is small, rates are of
 order one, and the controller looks after one to six pages on average, so that equilibrium is reached soon.
 """
 
@@ -29,7 +29,7 @@ from crawltwin.model import (
 )
 from crawltwin.model.arrivals.spells import Spells
 from crawltwin.model.scenario import Admission
-from validate.random_parts import LARGEST_CAPACITY, MOST_STATES, draw_arrivals, draw_phase_type, draw_policy
+from validate.random_crawlers.parts import LARGEST_CAPACITY, MOST_STATES, draw_arrivals, draw_phase_type, draw_policy
 
 FEATURE_KINDS = ("modes", "fetching", "independent", "fetching", "thinned", "marked", "fetching", "scaled")
 """The kinds of arrivals, in the order in which they take turns: fetching three times in eight."""

@@ -1,0 +1,1 @@
+"""Random crawlers that the cross-check is calibrated on."""

@@ -2,6 +2,12 @@
 
 What is held out are whole blocks, spread over the trace. No fit that is scored has seen them: the fit to the whole
 trace comes afterwards and starts from the scored one.
+
+A trace whose training part has more than `TRAINED_GAPS` gaps is too long for hundreds of passes over it. Then EM works
+on so many gaps of the training part, in blocks spread over it; every rival is still scored on all gaps that are held
+out, and its likelihood is that of all gaps, one pass each. The best rival by the criterion, and those within `CLOSE` of
+its likelihood, then take a few EM steps over all gaps. A fit of p parameters to m gaps lacks some p/(2 m) nats per gap
+to the best one, far less than `CLOSE`: no rival that could win is left out.
 """
 
 from __future__ import annotations
@@ -24,6 +30,10 @@ from fitting.trace.segments import Segments
 
 MEAN_OFF = 0.1
 """Relative error of the mean gap above which a rival is not used."""
+TRAINED_BLOCKS = 40
+"""Blocks of the training part of a long trace on which EM works."""
+CLOSE = 0.001
+"""Nats per gap behind the best rival within which others take the last steps over all gaps too."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,8 @@ class Candidate:
         Number of them.
     held_out : float
         Log-likelihood per gap on blocks that the scored fit has not seen.
+    trained, judged : int
+        Gaps on which the model was fitted, and those of the blocks held out.
     mean_ratio : float
         Its mean gap over the trace's. EM keeps it at 1 unless the trace is no stationary one.
     converged : bool
@@ -57,6 +69,8 @@ class Candidate:
     mean_ratio: float
     converged: bool
     seconds: float = field(compare=False)
+    trained: int
+    judged: int
     notes: tuple[str, ...] = ()
 
     @property
@@ -107,7 +121,7 @@ class Candidate:
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary, without the matrices."""
         names = ("name", "method", "order", "parameters", "log_likelihood", "aic", "bic", "held_out")
-        more = ("mean_ratio", "converged", "seconds")
+        more = ("mean_ratio", "converged", "trained", "judged", "seconds")
         return {name: getattr(self, name) for name in (*names, *more)} | {"notes": list(self.notes)}
 
 
@@ -132,13 +146,15 @@ def fit_candidates(
     """
     chosen = options or FitOptions()
     train, held = data.split()
+    long = len(train) > rivals.TRAINED_GAPS
+    train = train.sample(rivals.TRAINED_GAPS, TRAINED_BLOCKS)
     found: list[Candidate] = []
     failed: list[str] = []
 
     def attempt(label: str, make: Callable[[], Scored]) -> Candidate | None:
         if progress is not None:
             progress(label)
-        result = attempt_rival(label, make, data, held)
+        result = attempt_rival(label, make, data, held, train if long else None)
         if isinstance(result, str):
             failed.append(result)
             return None
@@ -155,7 +171,31 @@ def fit_candidates(
         if result is None or result.bic > best + 10:
             break
         best = min(best, result.bic)
+    if long and found:
+        found = _over_all(found, data, chosen, progress)
     return found, failed
+
+
+def _over_all(
+    found: list[Candidate], data: Segments, options: FitOptions, progress: Callable[[str], None] | None
+) -> list[Candidate]:
+    """The rivals of a long trace, those that could win fitted to all gaps."""
+    wanted = [rival for rival in found if options.model in (None, rival.method)] or found
+    best = choose(wanted, options.criterion, options.max_phases)
+    level = best.log_likelihood - CLOSE * len(data)
+    result = []
+    for rival in found:
+        near = rival in wanted and rival.log_likelihood >= level and rival.order <= options.max_phases
+        if near and rival.trained < len(data):
+            if progress is not None:
+                progress(f"{rival.name}, {len(data):,} gaps")
+            began = time.perf_counter()
+            model, converged = rivals.over_all(rival.model, data, options.max_stages)
+            seconds = rival.seconds + time.perf_counter() - began
+            fitted = replace(rival, model=model, converged=converged, trained=len(data), seconds=seconds)
+            rival = _judged(fitted, data)
+        result.append(rival)
+    return result
 
 
 def _single_rivals(train: Segments, options: FitOptions) -> Iterator[tuple[str, Callable[[], Scored]]]:
@@ -171,29 +211,37 @@ def _single_rivals(train: Segments, options: FitOptions) -> Iterator[tuple[str, 
     return (rival for family, rival in every.items() if family in options.methods)
 
 
-def attempt_rival(label: str, make: Callable[[], Scored], data: Segments, held: Segments) -> Candidate | str:
-    """The rival, fitted and scored; or words that tell why it could not be."""
+def attempt_rival(
+    label: str, make: Callable[[], Scored], data: Segments, held: Segments, part: Segments | None = None
+) -> Candidate | str:
+    """The rival, fitted and scored; or words that tell why it could not be. EM is finished on `part`, or on `data`."""
     began = time.perf_counter()
     try:
         scored = make()
         held_out = scored.model.log_likelihood(held) / max(len(held), 1)
-        model, converged = scored.finish(data)
-        likelihood = model.log_likelihood(data)
+        used = data if part is None or scored.closed else part
+        model, converged = scored.finish(used)
+        trained = min(len(used), scored.largest)
+        fitted = Candidate(model, 0.0, len(data), held_out, 1.0, converged, 0.0, trained, len(held), scored.notes)
+        candidate = replace(_judged(fitted, data), seconds=time.perf_counter() - began)
     except (CrawltwinError, np.linalg.LinAlgError, ValueError) as error:
         return f"{label} could not be fitted: {error}"
-    if not math.isfinite(likelihood):
+    if not math.isfinite(candidate.log_likelihood):
         return f"{label} gives some gaps no likelihood at all"
-    ratio = model.mean_gap / data.mean_gap
-    seconds = time.perf_counter() - began
-    candidate = Candidate(model, likelihood, len(data), held_out, ratio, converged, seconds, scored.notes)
     if not candidate.right_mean:
-        words = f"its mean gap is {ratio:.2f} times that of the trace: not used"
+        words = f"its mean gap is {candidate.mean_ratio:.2f} times that of the trace: not used"
         candidate = replace(candidate, notes=(*scored.notes, words))
     try:
-        model.bmap()
+        candidate.model.bmap()
     except CrawltwinError as error:
         return f"{candidate.name} is no process that settles: {error}"
     return candidate
+
+
+def _judged(rival: Candidate, data: Segments) -> Candidate:
+    """The rival with the likelihood and the mean of its model on the whole trace. Cost: one pass."""
+    likelihood, ratio = rival.model.log_likelihood(data), rival.model.mean_gap / data.mean_gap
+    return replace(rival, log_likelihood=likelihood, mean_ratio=ratio)
 
 
 def never_settles(candidates: list[Candidate], chosen: Candidate) -> str:

@@ -27,6 +27,9 @@ SMALL_KS = 0.03
 SMALL_CORRELATION = 0.05
 SMALL_DISPERSION = 1.5
 FEW_GAPS = 300
+RESIDUALS = 1_000_000
+"""Gaps of a longer trace whose residuals are looked at, in blocks spread over it."""
+BLOCKS = 40
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Goodness:
         Index of dispersion for counts of pages.
     spans, trace_idi, model_idi : array
         Index of dispersion for intervals.
+    residuals : int
+        Gaps whose residuals were looked at.
     verdict : str
         ``good``, ``fair`` or ``poor``.
     words : tuple of str
@@ -64,6 +69,7 @@ class Goodness:
     spans: Float
     trace_idi: Float
     model_idi: Float
+    residuals: int = 0
     verdict: str = ""
     words: tuple[str, ...] = ()
 
@@ -78,17 +84,19 @@ def residual_tests(model: GapModel, data: Segments) -> dict[str, Any]:
     from statsmodels.tsa.stattools import acf as sample_correlations
     from statsmodels.tsa.stattools import q_stat
 
-    u = np.clip(model.residuals(data), 1e-12, 1 - 1e-12)
+    part = data.sample(RESIDUALS, BLOCKS)
+    u = np.clip(model.residuals(part), 1e-12, 1 - 1e-12)
     ks = kstest(u, "uniform")
-    scores = Segments(ndtri(u) + 10.0, np.ones(u.size, np.int64), data.first)
-    acf = np.nan_to_num(correlations(scores, min(LAGS, len(data) // 5 or 1)))
+    scores = Segments(ndtri(u) + 10.0, np.ones(u.size, np.int64), part.first)
+    acf = np.nan_to_num(correlations(scores, min(LAGS, len(part) // 5 or 1)))
     # Through Fourier transforms: the library's one-call test multiplies every pair, minutes for a million gaps.
-    box = float(q_stat(sample_correlations(ndtri(u), nlags=len(acf), fft=True)[1:], len(data))[1][-1])
+    box = float(q_stat(sample_correlations(ndtri(u), nlags=len(acf), fft=True)[1:], len(part))[1][-1])
     return {
         "ks_distance": float(ks.statistic),
         "ks_p": float(ks.pvalue),
         "residual_correlation": float(np.abs(acf).max()),
         "ljung_box_p": box,
+        "residuals": len(part),
     }
 
 
@@ -136,7 +144,7 @@ def judged(found: Goodness, series: Segments, warnings: tuple[str, ...], what: s
     """The numbers with their verdict: points are given for what is off in the `series`; the words say what."""
     words: list[str] = []
     points = 0
-    n, distance, left = len(series), found.ks_distance, found.residual_correlation
+    n, distance, left = found.residuals, found.ks_distance, found.residual_correlation
     chance = 1.36 / math.sqrt(n)
     if distance <= max(SMALL_KS, chance):
         words.append(f"the distribution of the {what} is met (largest difference of probabilities {distance:.3f})")

@@ -18,16 +18,12 @@ from fitting.trace import bootstrap
 from fitting.trace.batches import Batches
 from fitting.trace.segments import Float, Segments
 
-LONG_TRACE = 200_000
-"""Gaps above which fewer resampled traces are drawn."""
-
 
 def trace_numbers(batches: Batches, length: float, options: FitOptions) -> dict[str, Interval]:
     """Numbers of the trace with intervals, from blocks of mean length `length`."""
     data = batches.segments
-    repetitions = options.repetitions if len(data) <= LONG_TRACE else max(options.repetitions // 4, 20)
     statistic = _statistic(min(batches.probabilities.size, 10))
-    return bootstrap.intervals(data, statistic, repetitions=repetitions, seed=options.seed, length=length)
+    return bootstrap.intervals(data, statistic, repetitions=options.repetitions, seed=options.seed, length=length)
 
 
 def _statistic(shown: int) -> Callable[[Float, npt.NDArray[np.int64]], dict[str, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,16 +27,30 @@ SMALL_GAPS = 20_000
 """Gaps on which the general MAPs do most of their steps."""
 LARGE_GAPS = 100_000
 """Gaps on which they do their last steps: each costs many times that of an Erlang branch."""
+TRAINED_GAPS = 200_000
+"""Gaps of a longer trace on which every rival does its steps; the best then take a few over all gaps."""
 _EM = EmSettings(steps=80, tolerance=1e-6)
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A fit to the training part, and how to go on from it on the whole trace: the model, and whether it converged."""
+    """A fit to the training part, and how to go on from it on the whole trace: the model, and whether it converged.
+
+    `closed` marks families that need no EM on single gaps: they are finished on the whole trace however long it is.
+    `largest` is the number of gaps on which `finish` works at most.
+    """
 
     model: GapModel
     finish: Callable[[Segments], tuple[GapModel, bool]]
     notes: tuple[str, ...] = ()
+    closed: bool = False
+    largest: int = sys.maxsize
+
+
+def over_all(model: GapModel, data: Segments, max_stages: int) -> tuple[GapModel, bool]:
+    """The model after a few EM steps over all gaps: what a part of the trace could not tell more exactly."""
+    run = model.refit(data, EmSettings(steps=model.steps_over_all, tolerance=1e-6, max_stages=max_stages))
+    return run.model, run.converged
 
 
 def poisson(train: Segments) -> Scored:
@@ -44,7 +59,7 @@ def poisson(train: Segments) -> Scored:
     def fitted(data: Segments) -> tuple[GapModel, bool]:
         return ErlangMap.poisson(data.gaps.mean()), True
 
-    return Scored(fitted(train)[0], fitted)
+    return Scored(fitted(train)[0], fitted, closed=True)
 
 
 def renewal(train: Segments) -> Scored:
@@ -56,7 +71,7 @@ def renewal(train: Segments) -> Scored:
         found = best_hyper_erlang(Samples.of(data.gaps), [first.stages])
         return ErlangMap.renewal(found.distribution), found.converged
 
-    return Scored(ErlangMap.renewal(first.distribution), fitted)
+    return Scored(ErlangMap.renewal(first.distribution), fitted, closed=True)
 
 
 def order_two(train: Segments, third_moment: str) -> Scored:
@@ -74,7 +89,7 @@ def order_two(train: Segments, third_moment: str) -> Scored:
 
     first = fitted(train)
     notes = () if first.verdict.feasible else (str(first.verdict),)
-    return Scored(_as_model(first), lambda data: (_as_model(fitted(data)), True), notes)
+    return Scored(_as_model(first), lambda data: (_as_model(fitted(data)), True), notes, closed=True)
 
 
 def _as_model(found: map2.Map2) -> GeneralMap:
@@ -132,8 +147,7 @@ def _by_map_em(train: Segments, starts: Sequence[GeneralMap]) -> Scored:
         last = model.refit(data.sample(LARGE_GAPS), more)
         return last.model, last.converged
 
-    note = f"fitted to {LARGE_GAPS:,} of the gaps"
-    return Scored(model, fitted, (note,) if len(train) > LARGE_GAPS else ())
+    return Scored(model, fitted, largest=LARGE_GAPS)
 
 
 def _best(runs: Sequence[EmRun[GeneralMap]]) -> EmRun[GeneralMap]:

@@ -12,7 +12,8 @@ from crawltwin.model import PhaseType, from_mean_and_scv, from_three_moments
 from crawltwin.model.errors import InputError
 from fitting.choose.settings import SERVICE_METHODS
 from fitting.models.phase_type_em import PhFit, best_hyper_erlang, general_ph_em, hyper_erlang_em
-from fitting.trace.samples import Float, Samples
+from fitting.trace.samples import Samples
+from fitting.trace.segments import Float
 
 MAX_PHASES = 20
 MIN_VISITS = 30
@@ -81,12 +82,14 @@ def revisits(
     time: npt.NDArray[np.int64], page: npt.NDArray[np.uint64], content: npt.NDArray[np.uint64]
 ) -> tuple[Float, npt.NDArray[np.bool_]]:
     """Seconds between successive visits to the same page, and whether its content had changed."""
-    known = (page != 0) & (content != 0)
-    order = np.lexsort((time[known], page[known]))
-    t, p, c = time[known][order], page[known][order], content[known][order]
-    same = p[1:] == p[:-1]
-    gap = (t[1:] - t[:-1])[same] / 1e9
-    changed = (c[1:] != c[:-1])[same]
+    known = np.flatnonzero((page != 0) & (content != 0))
+    # Times never fall, so that a stable sort by pages leaves the visits of each in order.
+    order = known[np.argsort(page[known], kind="stable")]
+    same = page[order]
+    again = np.flatnonzero(same[1:] == same[:-1])
+    first, second = order[again], order[again + 1]
+    gap = (time[second] - time[first]) / 1e9
+    changed = content[second] != content[first]
     positive = gap > 0
     return gap[positive], changed[positive]
 

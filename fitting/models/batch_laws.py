@@ -18,6 +18,9 @@ from fitting.models.gap_model import GapModel
 from fitting.trace.segments import Float, Segments
 
 SIGNIFICANT = 0.01
+TESTED_GAPS = 200_000
+"""Gaps of a longer trace on which the test is made, in blocks spread over it."""
+TESTED_BLOCKS = 40
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ def with_batches(model: GapModel, data: Segments, sizes: Float, mode: str = "tes
         return alone, BatchTest.untested("batch sizes are taken as independent of the phase, as the paper does")
     if sizes.size == 1 or model.states == 1:
         return alone, BatchTest.untested("there is nothing to test: one batch size or one branch")
+    whole, data = data, data.sample(TESTED_GAPS, TESTED_BLOCKS)
     used = int(np.count_nonzero(data.batch_counts))
     # Both sides must be at their own maximum, or the ratio would measure how far the gaps' law was from its own.
     settings = EmSettings(steps=200, max_stages=max(model.structure.stages, default=1))
@@ -87,5 +91,17 @@ def with_batches(model: GapModel, data: Segments, sizes: Float, mode: str = "tes
         f"batch sizes {'depend' if better else 'do not clearly depend'} on the phase "
         f"(likelihood ratio {statistic:.1f} on {degrees} degrees of freedom, p = {p:.2g})"
     )
+    if whole is not data:
+        words += f", tested on {len(data):,} gaps"
+        if dependent:
+            last = replace(settings, by_phase=True, steps=model.steps_over_all)
+            free = _knowing(free, whole.batch_shares).refit(whole, last).model
     exact = replace(free, q=free.q / free.q.sum(axis=1, keepdims=True))
     return exact if dependent else alone, BatchTest(statistic, degrees, p, joint, by_phase, dependent, words)
+
+
+def _knowing(model: GapModel, shares: Float) -> GapModel:
+    """The model with a part of chance in its batch laws, so that it knows every size of the whole trace."""
+    q = np.zeros((model.states, shares.size))
+    q[:, : model.q.shape[1]] = 0.99 * model.q
+    return replace(model, q=q + 0.01 * shares)

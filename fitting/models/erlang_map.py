@@ -99,7 +99,7 @@ class ErlangMap(GapModel):
         """Log-likelihood of each gap (and its batch) given all before it, from the stationary start."""
         room = _NOTHING if before is None else before
         law = self.branches(self.start)
-        return np.asarray(kernels.forward(self.marked(data), law, room, _NOTHING, _NOTHING, np.empty(0)))
+        return np.asarray(kernels.forward(self.marked(data), law, room))
 
     def residuals(self, data: Segments) -> Float:
         """Rosenblatt's residual of each gap. Cost: a pass, and the distribution functions of all branches."""

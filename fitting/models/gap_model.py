@@ -80,6 +80,8 @@ class GapModel(ABC):
     """EM steps that bring a fit to a resampled trace."""
     unit_free: ClassVar[bool] = False
     """Whether the likelihood is a probability, which no unit of time changes, and not a density."""
+    steps_over_all: ClassVar[int] = 4
+    """EM steps over all gaps that end the fit of a long trace."""
 
     q: Float = field(default_factory=lambda: np.ones((1, 1)), kw_only=True)
     family: str = field(default="", kw_only=True)

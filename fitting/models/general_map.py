@@ -36,6 +36,7 @@ class GeneralMap(GapModel):
 
     cheap_gaps = 20_000
     few_steps = 5
+    steps_over_all = 2
 
     D0: Float
     D1: Float
@@ -75,7 +76,7 @@ class GeneralMap(GapModel):
     def scores(self, data: Segments, before: Float | None = None) -> Float:
         """Log-likelihood of each gap (and its batch) given all before it, from the stationary start."""
         room = _NOTHING if before is None else before
-        return np.asarray(kernels.forward(self.marked(data), self.phases(self.start), room, _NOTHING, np.empty(0)))
+        return np.asarray(kernels.forward(self.marked(data), self.phases(self.start), room))
 
     def residuals(self, data: Segments) -> Float:
         """Rosenblatt's residual of each gap. Cost: a pass and 2000 matrix exponentials."""

@@ -11,6 +11,10 @@ Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
 
 
+BLOCK = 2**18
+"""Gaps of which an E step keeps its vectors at a time, whatever the length of the trace."""
+
+
 class MarkedGaps(NamedTuple):
     """Gaps and their logarithms, the column of the batch law at the end of each, the first gap of every stretch."""
 

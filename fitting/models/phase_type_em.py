@@ -23,7 +23,8 @@ from crawltwin.model import PhaseType, hyper_erlang
 from crawltwin.model.errors import InputError
 from fitting.models import uniformisation
 from fitting.models.em import EmRun, EmSettings, run_em
-from fitting.trace.samples import Float, Samples
+from fitting.trace.samples import Samples
+from fitting.trace.segments import Float
 
 STRUCTURES: tuple[tuple[int, ...], ...] = (
     *((1,), (2,), (3,), (5,), (10,)),

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawltwin.work.compiling import njit
-from fitting.models.kernels import Float, MarkedGaps
+from fitting.models.kernels import BLOCK, Float, MarkedGaps
 
 _TAIL = 1e-13
 
@@ -117,28 +117,37 @@ def _back(
         begin[i] = value
 
 
-@njit(cache=True, nogil=True)
-def forward(trace: MarkedGaps, law: Phases, before: Float, inside: Float, scale: Float) -> Float:
-    """Log-likelihood of each gap given all before it.
+class Kept(NamedTuple):
+    """What a forward pass keeps of each gap: the phase's law before it, the vector at its end, likelihood, score.
 
-    Each of the other arrays is filled if it has as many rows as the trace has gaps: the phase's law before each gap,
-    the vector at its end with the batch's probability, and the likelihood of the gap.
+    The vector has the batch's probability in it. An array without rows is not filled.
     """
+
+    before: Float
+    inside: Float
+    scale: Float
+    score: Float
+
+
+@njit(cache=True, nogil=True)
+def _advance(trace: MarkedGaps, law: Phases, begin: int, state: Float, kept: Kept, longest: float) -> None:
+    """Forward over as many gaps as there is room for scores, from gap `begin` on; `state` is the law after the last."""
     # The compiler does not lift the fields of a tuple out of a loop: they are named before it.
     gaps, _, batch, first = trace
     start, D0, D1, sizes = law
-    n, order = gaps.size, start.size
-    q, jump, weights, left = _uniformised(D0, gaps.max())
-    result = np.empty(n)
-    state, at_end = np.empty(order), np.empty(order)
-    stretch = 0
+    before, inside, scale, score = kept
+    n, order = score.size, start.size
+    q, jump, weights, left = _uniformised(D0, longest)
+    at_end = np.empty(order)
+    stretch = np.searchsorted(first, begin)
     keep_before, keep_inside = before.shape[0] == n, inside.shape[0] == n
-    for t in range(n):
+    for row in range(n):
+        t = begin + row
         if stretch < first.size and t == first[stretch]:
             stretch += 1
             state[:] = start
         if keep_before:
-            before[t] = state
+            before[row] = state
         count = _poisson(q * gaps[t], weights)
         _powers(state, jump, count, left)
         _mixed(weights, left, count, at_end)
@@ -154,14 +163,22 @@ def forward(trace: MarkedGaps, law: Phases, before: Float, inside: Float, scale:
         for j in range(order):
             state[j] /= total
         if keep_inside:
-            inside[t], scale[t] = at_end, total
-        result[t] = np.log(total)
-    return result
+            inside[row], scale[row] = at_end, total
+        score[row] = np.log(total)
+
+
+@njit(cache=True, nogil=True)
+def forward(trace: MarkedGaps, law: Phases, before: Float) -> Float:
+    """Log-likelihood of each gap given all before it; `before` is filled if it has as many rows as there are gaps."""
+    score = np.empty(trace.gaps.size)
+    kept = Kept(before, np.empty((0, 0)), np.empty(0), score)
+    _advance(trace, law, 0, np.empty(law.start.size), kept, trace.gaps.max())
+    return score
 
 
 @njit(cache=True, nogil=True)
 def expectations(trace: MarkedGaps, law: Phases) -> tuple[float, tuple[Float, Float, Float, Float, Float]]:
-    """One E step over a trace.
+    """One E step over a trace, in blocks as those of `fitting.models.erlang_kernels.expectations`.
 
     Returns
     -------
@@ -171,33 +188,48 @@ def expectations(trace: MarkedGaps, law: Phases) -> tuple[float, tuple[Float, Fl
     """
     gaps, _, batch, first = trace
     start, D0, D1, laws = law
-    n, order = gaps.size, start.size
-    before, inside, scale = np.empty((n, order)), np.empty((n, order)), np.empty(n)
+    n, order, longest = gaps.size, start.size, gaps.max()
+    blocks = max(1, (n + BLOCK - 1) // BLOCK)
+    entering, state = np.zeros((blocks, order)), np.zeros(order)
+    before, inside = np.empty((min(n, BLOCK), order)), np.empty((min(n, BLOCK), order))
+    scale, score = np.empty(min(n, BLOCK)), np.empty(min(n, BLOCK))
     likelihood = 0.0
-    for score in forward(trace, law, before, inside, scale):
-        likelihood += score
-    q, jump, weights, left = _uniformised(D0, gaps.max())
+    for block in range(blocks):
+        entering[block] = state
+        size = min(BLOCK, n - block * BLOCK)
+        kept = Kept(before[:size], inside[:size], scale[:size], score[:size])
+        _advance(trace, law, block * BLOCK, state, kept, longest)
+        for row in range(size):
+            likelihood += score[row]
+    q, jump, weights, left = _uniformised(D0, longest)
     flow, arrivals, begin = np.zeros((order, order)), np.zeros((order, order)), np.zeros(order)
     sizes = np.zeros(laws.shape)
     beta, ahead, room = np.ones(order), np.empty(order), np.empty((2, order))
     stretch = first.size - 1
-    for t in range(n - 1, -1, -1):
-        for i in range(order):
-            value = 0.0
-            for j in range(order):
-                part = D1[i, j] * beta[j]
-                arrivals[i, j] += inside[t, i] * part / scale[t]
-                value += part
-            sizes[i, batch[t]] += inside[t, i] * value / scale[t]
-            ahead[i] = laws[i, batch[t]] * value / scale[t]
-        count = _poisson(q * gaps[t], weights)
-        _powers(before[t], jump, count, left)
-        _back(jump, weights, left, count, ahead, flow, beta, room)
-        if stretch >= 0 and t == first[stretch]:
-            stretch -= 1
+    for block in range(blocks - 1, -1, -1):
+        size = min(BLOCK, n - block * BLOCK)
+        if block < blocks - 1:
+            state[:] = entering[block]
+            kept = Kept(before[:size], inside[:size], scale[:size], score[:size])
+            _advance(trace, law, block * BLOCK, state, kept, longest)
+        for row in range(size - 1, -1, -1):
+            t = block * BLOCK + row
             for i in range(order):
-                begin[i] += before[t, i] * beta[i]
-            beta[:] = 1.0
+                value = 0.0
+                for j in range(order):
+                    part = D1[i, j] * beta[j]
+                    arrivals[i, j] += inside[row, i] * part / scale[row]
+                    value += part
+                sizes[i, batch[t]] += inside[row, i] * value / scale[row]
+                ahead[i] = laws[i, batch[t]] * value / scale[row]
+            count = _poisson(q * gaps[t], weights)
+            _powers(before[row], jump, count, left)
+            _back(jump, weights, left, count, ahead, flow, beta, room)
+            if stretch >= 0 and t == first[stretch]:
+                stretch -= 1
+                for i in range(order):
+                    begin[i] += before[row, i] * beta[i]
+                beta[:] = 1.0
     return likelihood, (np.diag(flow) / q, flow * D0 / q, arrivals, sizes, begin)
 
 

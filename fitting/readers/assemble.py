@@ -88,7 +88,7 @@ class Pieces:
             dropped.update(part.dropped)
         from_gaps = self._decide_gaps(parts, values)
         zoned = all(part.zoned for part in parts)
-        files = [columns for columns in (joined(file.parts) for file in self._files) if columns.time.size]
+        files = [columns for columns in (joined(file.parts, release=True) for file in self._files) if columns.time.size]
         starts = _run_starts(parts)
         out_of_order = 0
         mended: list[int] = []
@@ -108,7 +108,7 @@ class Pieces:
         if not from_gaps:
             out_of_order = sum(int(np.count_nonzero(np.diff(columns.time) < 0)) for columns in files)
         files.sort(key=lambda columns: int(columns.time[0]))
-        whole = files[0] if len(files) == 1 else joined(files)
+        whole = files[0] if len(files) == 1 else joined(files, release=True)
         if from_gaps:
             whole, negative = _gaps_to_times(whole)
             if negative:

@@ -89,8 +89,11 @@ def nothing() -> Columns:
     return Columns(np.zeros(0, dtype=np.int64))
 
 
-def joined(parts: Sequence[Columns]) -> Columns:
-    """The rows of all parts, one after another; a column that only some have is filled up with "not known"."""
+def joined(parts: Sequence[Columns], release: bool = False) -> Columns:
+    """The rows of all parts, one after another; a column that only some have is filled up with "not known".
+
+    With `release` the parts lose each column when it is joined, so that only one at a time exists twice.
+    """
     filled = [part for part in parts if part.time.size]
     if not filled:
         return nothing()
@@ -103,6 +106,12 @@ def joined(parts: Sequence[Columns]) -> Columns:
                 for part, column in zip(filled, columns)
             ]
             setattr(result, name, np.concatenate(whole))
+            if release:
+                for part in filled:
+                    setattr(part, name, None)
+    if release:
+        for part in filled:
+            part.time = result.time[:0]
     return result
 
 

@@ -84,6 +84,14 @@ def held_out_blocks(count: int) -> npt.NDArray[np.bool_]:
     return np.asarray(block % EVERY == EVERY // 2)
 
 
+def block_beginnings(count: int, most: int) -> Int:
+    """Which of so many fetches are looked at where `most` are enough: the beginnings of the blocks, or all of them."""
+    if count <= most:
+        return np.arange(count)
+    begins = -(-np.arange(BLOCKS) * count // BLOCKS)
+    return np.asarray((begins[:, None] + np.arange(most // BLOCKS)).ravel())
+
+
 def log_densities(law: PhaseType, durations: Float) -> Float:
     """Logarithm of the density at each duration, from a table of 2,000 points on a logarithmic scale."""
     grid = np.geomspace(durations.min() * 0.999, durations.max() * 1.001, 2000)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawltwin.work.compiling import njit
 from fitting.choose.plain_values import plain
 from fitting.readers import RawLog
 from fitting.trace.cleaning import Cleaning
@@ -105,24 +106,36 @@ class Fetches:
         """Median of a robot's idle time between two fetches, over the mean fetch time; NaN without names."""
         if self.worker is None or self.workers == 0:
             return float("nan")
-        order = np.lexsort((self.end, self.worker, self.stretch))
-        same = (np.diff(self.worker[order]) == 0) & (np.diff(self.stretch[order]) == 0) & (self.worker[order][1:] >= 0)
+        # Within a robot and a stretch the fetches stay in the order of their ends.
+        order = np.argsort(self._robot_in_stretch, kind="stable")
+        same = (np.diff(self._robot_in_stretch[order]) == 0) & (self.worker[order][1:] >= 0)
         idle = (self.begin[order][1:] - self.end[order][:-1])[same]
         return float(np.median(idle) / self.durations.mean()) if idle.size else float("nan")
+
+    @property
+    def _robot_in_stretch(self) -> Int:
+        """One number for each robot in each stretch, in the order of the stretches."""
+        assert self.worker is not None
+        worker = self.worker
+        if worker.max(initial=0) > 2**31:
+            worker = np.searchsorted(np.unique(worker[worker >= 0]), worker, side="right") - 1
+        names = int(worker.max(initial=-1)) + 2
+        key = self.stretch * names + worker + 1
+        # Small numbers are sorted by their digits, several times as fast.
+        return key.astype(np.uint16) if len(self.borders) * names <= 2**16 else key
 
     @cached_property
     def under_way(self) -> Float:
         """Seconds that each fetch had taken at the end of its stretch, for the robots that fetch without a break."""
         if self.worker is None or not abs(self.idle_share) <= IDLE:
             return np.zeros(0)
-        found = []
-        for number, (_, last) in enumerate(self.borders):
-            own = (self.stretch == number) & (self.worker >= 0)
-            for robot in np.unique(self.worker[own]):
-                since = last - float(self.end[own & (self.worker == robot)].max())
-                if since > 0:
-                    found.append(since)
-        return np.array(found)
+        named = self.worker >= 0
+        key = self._robot_in_stretch[named]
+        # The last fetch of each robot in each stretch: the first one from behind.
+        _, back = np.unique(key[::-1], return_index=True)
+        last = key.size - 1 - back
+        since = self.borders[self.stretch[named][last], 1] - self.end[named][last]
+        return np.asarray(since[since > 0])
 
     def samples(self) -> Samples:
         """Durations of the fetches, with those under way at the end of a stretch as right-censored ones."""
@@ -156,23 +169,48 @@ class InFlight:
         """From the begins and ends. Cost: two sorts."""
         # A robot that goes on at once is one robot: two steps of the clock may lie between an end and a begin.
         ends = np.maximum(fetches.end - 2 * fetches.clock, fetches.begin)
-        moments = np.concatenate([ends, fetches.begin])
-        steps = np.concatenate([-np.ones(len(fetches)), np.ones(len(fetches))])
-        order = np.lexsort((steps, moments))
-        level = np.cumsum(steps[order])
-        # Integral of the step function, read at the borders of the parts.
-        at = moments[order]
-        area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(at))])
         edges = np.linspace(fetches.borders[0, 0], fetches.borders[-1, 1], parts + 1)
-        number = np.diff(np.interp(edges, at, area)) / np.diff(edges)
+        most, area = _under_way(np.sort(fetches.begin), np.sort(ends), edges)
+        number = np.diff(area) / np.diff(edges)
         middle = (edges[1:] + edges[:-1]) / 2
         inside = ((middle[:, None] >= fetches.borders[:, 0]) & (middle[:, None] <= fetches.borders[:, 1])).any(axis=1)
         mean = float(fetches.durations.sum()) / fetches.seconds
-        return cls(mean, int(level.max()), middle[inside], number[inside])
+        return cls(mean, most, middle[inside], number[inside])
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary."""
         return {"mean": self.mean, "most": self.most, "time": plain(self.time), "number": plain(self.number)}
+
+
+@njit(cache=True, nogil=True)
+def _under_way(begin: Float, end: Float, edges: Float) -> tuple[int, Float]:
+    """The most intervals open at a time, and the integral of their number up to each edge; everything in order.
+
+    Where an end and a begin fall together, the end comes first.
+    """
+    area = np.zeros(edges.size)
+    most, level, total, now = 0, 0, 0.0, min(begin[0], edges[0])
+    b, e, edge = 0, 0, 0
+    while edge < edges.size:
+        moment = np.inf
+        if e < end.size:
+            moment = min(end[e], begin[b]) if b < begin.size else end[e]
+        if edges[edge] <= moment:
+            total += level * (edges[edge] - now)
+            now = edges[edge]
+            area[edge] = total
+            edge += 1
+            continue
+        total += level * (moment - now)
+        now = moment
+        if b < begin.size and begin[b] < end[e]:
+            level += 1
+            b += 1
+            most = max(most, level)
+        else:
+            level -= 1
+            e += 1
+    return most, area
 
 
 def seconds_taken(log: RawLog) -> Float | None:

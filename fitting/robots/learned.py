@@ -34,6 +34,8 @@ from fitting.trace.segments import Float, Segments
 
 COMPARED_PHASES = 60
 """Phases up to which the likelihood of the delivery times is computed."""
+COMPARED_GAPS = 100_000
+"""Gaps of the blocks left out on which it is computed at most."""
 BUSY = 0.9
 """Share of the robots that must be fetching at a time for the robots to be taken as fetching without a break."""
 BEHIND = 0.01
@@ -255,4 +257,5 @@ def _held_out(robots: FetchingRobots, data: Segments) -> float:
     process = robots.mode(robots.count)
     D0, D1 = (np.asarray(block * unit, dtype=np.float64) for block in process.D[:2])
     _, held = data.scaled(1 / unit).split()
+    held = held.sample(COMPARED_GAPS)
     return GeneralMap(D0, D1).log_likelihood(held) / max(len(held), 1) - math.log(unit)

@@ -30,7 +30,7 @@ from crawltwin.model.arrivals.spells import Spells
 from crawltwin.model.interval import Interval
 from crawltwin.work.compiling import njit
 from fitting.models.phase_type_em import hyper_erlang_em
-from fitting.robots.fetch_law import FetchLaw, held_out_blocks, log_densities
+from fitting.robots.fetch_law import FetchLaw, block_beginnings, held_out_blocks, log_densities
 from fitting.robots.fetches import Fetches
 from fitting.trace.samples import Samples
 from fitting.trace.segments import Float
@@ -42,6 +42,7 @@ FEWEST = 10.0
 SEARCHED = 8_000
 """Fetches on which the search for the best law goes on; the last fit takes all of them, up to `USED`."""
 USED = 60_000
+"""Of a longer log, the beginning of each block (`held_out_blocks`) is taken, so that every part of it is seen."""
 LAWS = ((1,), (2,), (3,), (5,), (1, 1), (1, 2))
 """Stages of the branches that are tried in a spell."""
 MADE = 6
@@ -130,16 +131,19 @@ def fit_spells(
     Cost: some 300 passes for each of `laws` over `SEARCHED` fetches, and 300 over all of them: a few seconds. Some
     seconds more where spells are found.
     """
-    order = np.argsort(fetches.begin, kind="stable")[:USED]
+    order = np.argsort(fetches.begin, kind="stable")
+    place = block_beginnings(order.size, USED)
+    order, leapt = order[place], np.diff(place, prepend=-1) > 1
     unit = float(fetches.durations.mean())
     begin, duration = fetches.begin[order] / unit, fetches.durations[order] / unit
-    fresh = np.concatenate([[True], np.diff(fetches.stretch[order]) != 0])
-    every = _events(begin, duration, fresh, np.ones(order.size, dtype=bool))
+    fresh = leapt | (np.diff(fetches.stretch[order], prepend=-1) != 0)
+    since = np.where(leapt, 0.0, np.diff(begin, prepend=begin[:1]))
+    every = _events(since, duration, fresh, np.ones(order.size, dtype=bool))
     few = every if order.size <= SEARCHED else _Events(*(column[:SEARCHED] for column in every))
     searched = [_fit(few, stages, start) for stages in laws for start in STARTS]
     best = min(searched, key=lambda found: found.bic(few.duration.size))
     out = held_out_blocks(len(fetches))[order]
-    train, held = _events(begin, duration, fresh, ~out), _events(begin, duration, fresh, out)
+    train, held = _events(since, duration, fresh, ~out), _events(since, duration, fresh, out)
     scored, final = _improved(train, best), _improved(every, best)
     # Densities per second; without spells the same fetches are scored.
     shift = math.log(unit)
@@ -169,11 +173,10 @@ class _Found(NamedTuple):
         return len(self.values) * math.log(fetches) - 2 * self.likelihood
 
 
-def _events(begin: Float, duration: Float, fresh: Any, kept: Any) -> _Events:
+def _events(since: Float, duration: Float, fresh: Any, kept: Any) -> _Events:
     """The kept fetches; a piece begins anew wherever some were left out."""
     first = fresh.copy()
     first[1:] |= kept[1:] != kept[:-1]
-    since = np.concatenate([[0.0], np.diff(begin)])
     return _Events(duration[kept], since[kept], first[kept].astype(np.float64))
 
 

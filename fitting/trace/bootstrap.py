@@ -12,18 +12,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from crawltwin.model.interval import Interval
+from crawltwin.work.compiling import njit
 from fitting.trace.segments import Float, Segments
 from fitting.trace.statistics import correlations
 
 Trace = TypeVar("Trace", bound=Segments)
 TAIL = (1 - 0.95) / 2
 """Probability on each side of an interval."""
+LONG_TRACE = 200_000
+"""Gaps above which a part of the trace is resampled."""
+PARTS = 40
+"""Blocks of which such a part is made."""
 
 
 def block_length(data: Segments) -> float:
@@ -58,17 +63,18 @@ def resample(data: Segments, length: float, rng: np.random.Generator) -> npt.NDA
     ends = np.zeros(n, dtype=bool)
     ends[[piece.stop - 1 for piece in data.stretches()]] = True
     fresh = rng.random(n) < 1 / length
-    fresh[0] = True
-    begins = rng.integers(0, n, size=n)
-    place = np.arange(n)
-    while True:
-        block_start = np.maximum.accumulate(np.where(fresh, place, 0))
-        index = begins[block_start] + place - block_start
-        over = _crosses(index, begins[block_start], ends)
-        if not over.any():
-            return index
-        # A block that would leave its stretch ends there, and a new one begins.
-        fresh |= over & ~np.concatenate([[False], over[:-1] & ~fresh[1:]])
+    return np.asarray(_laid(fresh, rng.integers(0, n, size=n), ends))
+
+
+@njit(cache=True, nogil=True)
+def _laid(fresh: npt.NDArray[np.bool_], begins: npt.NDArray[np.int64], ends: npt.NDArray[np.bool_]) -> Any:
+    """Blocks laid end to end; one that reaches the end of a stretch is over, and a new one begins."""
+    index = np.empty_like(begins)
+    at = 0
+    for i in range(begins.size):
+        at = begins[i] if i == 0 or fresh[i] or ends[at] else at + 1
+        index[i] = at
+    return index
 
 
 def resampled(data: Trace, length: float, rng: np.random.Generator) -> Trace:
@@ -76,14 +82,6 @@ def resampled(data: Trace, length: float, rng: np.random.Generator) -> Trace:
     index = resample(data, length, rng)
     breaks = np.concatenate([[0], np.flatnonzero(np.diff(index) != 1) + 1])
     return type(data)(data.gaps[index], data.sizes[index], breaks)
-
-
-def _crosses(
-    index: npt.NDArray[np.int64], begin: npt.NDArray[np.int64], ends: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    before = np.concatenate([[0], np.cumsum(ends)])
-    inside = np.minimum(index, ends.size - 1)
-    return (index >= ends.size) | (before[inside] > before[begin])
 
 
 def intervals(
@@ -96,17 +94,33 @@ def intervals(
 ) -> dict[str, Interval]:
     """Intervals of every number that `statistic(gaps, batch sizes)` returns, by basic percentile.
 
-    Cost: `repetitions` evaluations of the statistic.
+    Of a trace of more than `LONG_TRACE` gaps, blocks spread over it are resampled. An interval becomes narrower with
+    the square root of the trace's length, and is placed around the number of the whole trace.
+
+    Cost: `repetitions` evaluations of the statistic on at most `LONG_TRACE` gaps, and one on all.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
     mean_length = block_length(data) if length is None else length
-    found = statistic(data.gaps, data.sizes)
+    part = data.sample(LONG_TRACE, PARTS)
+    found = statistic(part.gaps, part.sizes)
     drawn: dict[str, list[float]] = {name: [] for name in found}
     for _ in range(repetitions):
-        index = resample(data, mean_length, rng)
-        for name, value in statistic(data.gaps[index], data.sizes[index]).items():
+        index = resample(part, mean_length, rng)
+        for name, value in statistic(part.gaps[index], part.sizes[index]).items():
             drawn[name].append(value)
-    return percentile_intervals(found, drawn)
+    result = percentile_intervals(found, drawn)
+    return result if part is data else narrowed(result, statistic(data.gaps, data.sizes), len(part) / len(data))
+
+
+def narrowed(part: dict[str, Interval], whole: dict[str, float], share: float) -> dict[str, Interval]:
+    """Intervals found on a part of the trace as those of the whole, of which the part is this share."""
+    shrink = math.sqrt(share)
+
+    def around(name: str, value: float) -> Interval:
+        seen = part[name]
+        return Interval(value, value + shrink * (seen.low - seen.value), value + shrink * (seen.high - seen.value))
+
+    return {name: around(name, value) for name, value in whole.items()}
 
 
 def percentile_intervals(

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawltwin.model.errors import Faults
-
-Float = npt.NDArray[np.float64]
+from fitting.trace.segments import Float, protected
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +30,7 @@ class Samples:
     def __post_init__(self) -> None:
         faults = Faults()
         for name in ("low", "high", "weight"):
-            column = np.array(getattr(self, name), dtype=np.float64)
-            column.setflags(write=False)
-            object.__setattr__(self, name, column)
+            object.__setattr__(self, name, protected(getattr(self, name), np.float64))
         if not self.low.size:
             faults.add("samples", "samples must hold at least one duration; got none")
         elif not self.low.size == self.high.size == self.weight.size:

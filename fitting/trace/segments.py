@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,36 @@ from crawltwin.model.errors import InputError
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
+
+EVEN_BLOCKS = 8
+"""Blocks of a sample up to which they lie at even distances."""
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def protected(values: npt.ArrayLike, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The values as an array that nobody can change: a copy, unless it is such an array already."""
+    if isinstance(values, np.ndarray) and values.dtype == kind and values.base is None and not values.flags.writeable:
+        return values
+    column = np.array(values, dtype=kind)
+    column.setflags(write=False)
+    return column
+
+
+def spread_blocks(total: int, most: int, blocks: int) -> list[tuple[int, int]]:
+    """Begins and ends of `blocks` blocks spread over `total` places, `most` places together; one block if all fit in.
+
+    Up to `EVEN_BLOCKS` lie at even distances. More of them could all fall into the same hour of the day, so each lies
+    somewhere in its own part of the whole, by multiples of the golden ratio.
+    """
+    if total <= most:
+        return [(0, total)]
+    width = most // blocks
+    place = np.arange(blocks)
+    if blocks <= EVEN_BLOCKS:
+        begins = np.linspace(0, total - width, blocks).astype(np.int64)
+    else:
+        begins = place * width + ((place + place * _GOLDEN % 1.0) * (total / blocks - width)).astype(np.int64)
+    return [(begin, begin + width) for begin in begins.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +68,7 @@ class Segments:
 
     def __post_init__(self) -> None:
         for name, kind in (("gaps", np.float64), ("sizes", np.int64), ("first", np.int64)):
-            column = np.array(getattr(self, name), dtype=kind)
-            column.setflags(write=False)
-            object.__setattr__(self, name, column)
+            object.__setattr__(self, name, protected(getattr(self, name), kind))
         bad = ~(np.isfinite(self.gaps) & (self.gaps > 0))
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
@@ -109,12 +138,16 @@ class Segments:
         if n <= gaps:
             return self
         width = gaps // blocks
-        mask, breaks = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-        breaks[self.first[self.first < n]] = True
-        for begin in np.linspace(0, n - width, blocks).astype(np.int64):
-            mask[begin : begin + width] = True
-            breaks[begin] = True
-        return self._where(mask, breaks)
+        begins = np.array([begin for begin, _ in spread_blocks(n, gaps, blocks)])
+        pieces = [slice(begin, begin + width) for begin in begins.tolist()]
+        inside = np.searchsorted(self.first, np.concatenate([begins, begins + width]))
+        cuts = [
+            self.first[low:high] - begin + at * width
+            for at, (begin, low, high) in enumerate(zip(begins, inside[:blocks], inside[blocks:]))
+        ]
+        first = np.union1d(np.arange(blocks) * width, np.concatenate(cuts))
+        kept, sizes = (np.concatenate([column[piece] for piece in pieces]) for column in (self.gaps, self.sizes))
+        return type(self)(kept, sizes, first)
 
     def scaled(self, factor: float) -> Self:
         """Every gap times `factor`."""

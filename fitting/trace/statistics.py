@@ -10,6 +10,11 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from fitting.trace.segments import Float, Segments
 
+LONG = 2**21
+"""Numbers of which one Fourier transform is made at most."""
+WINDOWS = 1_000_000
+"""Windows in which pages are counted at most."""
+
 
 def correlations(data: Segments, lags: int) -> Float:
     """Correlations at lags 1 to `lags`, within stretches only, by fast Fourier transforms; NaN without variance."""
@@ -18,46 +23,62 @@ def correlations(data: Segments, lags: int) -> Float:
         return np.full(lags, math.nan)
     product, pairs = np.zeros(lags), np.zeros(lags)
     for piece in data.stretches():
-        part = data.gaps[piece] - mean
-        size = next_fast_len(2 * part.size)
-        spectrum = rfft(part, size)
-        own = irfft(spectrum * spectrum.conj(), size)
-        reach = min(lags, part.size - 1)
-        product[:reach] += own[1 : reach + 1]
-        pairs[:reach] += part.size - np.arange(1, reach + 1)
+        count = piece.stop - piece.start
+        reach = min(lags, count - 1)
+        product[:reach] += _products(data.gaps[piece], mean, reach)
+        pairs[:reach] += count - np.arange(1, reach + 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(pairs >= 10, product / np.maximum(pairs, 1) / variance, math.nan))
+
+
+def _products(column: Float, mean: float, lags: int) -> Float:
+    """Sums of the products of the column's deviations from the mean that lie 1 to `lags` apart.
+
+    A column of more than `LONG` numbers is worked on in pieces, each with the numbers behind it that it needs.
+    """
+    width = column.size if column.size <= LONG else max(LONG, 4 * lags)
+    product = np.zeros(lags)
+    for begin in range(0, column.size, width):
+        part = column[begin : begin + width + (lags if width < column.size else 0)] - mean
+        size = next_fast_len(part.size + min(part.size, width))
+        spectrum = rfft(part, size)
+        own = spectrum if part.size <= width else rfft(part[:width], size)
+        product += irfft(spectrum * own.conj(), size)[1 : lags + 1]
+    return product
 
 
 def interval_dispersion(data: Segments, spans: npt.NDArray[np.int64]) -> Float:
     """Index of dispersion for intervals: variance of the sum of n gaps over n times the squared mean, for each n."""
     mean = data.gaps.mean()
+    totals = [np.concatenate([[0.0], np.cumsum(data.gaps[piece])]) for piece in data.stretches()]
     result = []
     for n in spans:
-        sums = [_block_sums(data.gaps[piece], int(n)) for piece in data.stretches()]
+        sums = [_block_sums(total, int(n)) for total in totals]
         joined = np.concatenate(sums) if sums else np.zeros(0)
         result.append(joined.var() / (n * mean**2) if joined.size >= 8 else math.nan)
     return np.array(result)
 
 
-def _block_sums(column: Float, n: int) -> Float:
-    """Sums over overlapping blocks of n, half of a block apart."""
-    if column.size < n:
-        return np.zeros(0)
-    sums = np.concatenate([[0.0], np.cumsum(column)])
-    starts = np.arange(0, column.size - n + 1, max(n // 2, 1))
+def _block_sums(sums: Float, n: int) -> Float:
+    """Sums over overlapping blocks of n, half of a block apart, from the sums up to each place."""
+    starts = np.arange(0, sums.size - n, max(n // 2, 1))
     return np.asarray(sums[starts + n] - sums[starts])
 
 
 def count_dispersion(data: Segments, horizons: Float) -> Float:
-    """Index of dispersion for counts: variance over mean of the pages in windows of each length, half of one apart."""
+    """Index of dispersion for counts: variance over mean of the pages in windows of each length.
+
+    They lie half of a window apart, or where these would be more than `WINDOWS`, as far apart as makes so many.
+    """
+    pieces = [
+        (np.cumsum(data.gaps[piece]), np.concatenate([[0], np.cumsum(data.sizes[piece])])) for piece in data.stretches()
+    ]
+    length = sum(float(times[-1]) for times, _ in pieces)
     result = []
     for horizon in horizons:
         counts = []
-        for piece in data.stretches():
-            times = np.cumsum(data.gaps[piece])
-            pages = np.concatenate([[0], np.cumsum(data.sizes[piece])])
-            starts = np.arange(0.0, times[-1] - horizon, horizon / 2)
+        for times, pages in pieces:
+            starts = np.arange(0.0, times[-1] - horizon, max(horizon / 2, length / WINDOWS))
             if starts.size:
                 counts.append(pages[np.searchsorted(times, starts + horizon)] - pages[np.searchsorted(times, starts)])
         joined = np.concatenate(counts) if counts else np.zeros(0)

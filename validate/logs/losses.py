@@ -46,11 +46,14 @@ class LossAgreement:
         One for each load.
     seed : int
         Of the indexing times.
+    pages : int
+        Pages that were replayed.
     """
 
     capacity: int
     rows: tuple[LossRow, ...]
     seed: int
+    pages: int
 
     @property
     def verdict(self) -> Word:
@@ -77,6 +80,7 @@ class LossAgreement:
         return {
             "capacity": self.capacity,
             "seed": self.seed,
+            "pages": self.pages,
             "verdict": self.verdict,
             "words": self.words,
             "rows": rows,
@@ -105,7 +109,7 @@ def compare_losses(
 
     Notes
     -----
-    Cost: that of `compare_log` for each load.
+    Cost: that of `compare_log` for each load, on at most half a million pages.
     """
     if not loads or any(not load > 0 for load in loads):
         raise InputError([Fault("loads", f"loads must be positive numbers; got {list(loads)}")])
@@ -121,4 +125,4 @@ def compare_losses(
         (found,) = compare_log(fitted, trace, replace(LOSS_PLAN, seed=seed)).verdicts
         seen = found.comparison
         rows.append(LossRow(float(load), seen.simulated, found.low, found.high, seen.solved, float(plain), found.word))
-    return LossAgreement(capacity, tuple(rows), seed)
+    return LossAgreement(capacity, tuple(rows), seed, trace.pages)

@@ -8,14 +8,20 @@ from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import InputError
 from fitting import FitResult, RawLog
 from fitting.trace.batches import find_batches
-from fitting.trace.segments import Segments
+from fitting.trace.segments import Segments, spread_blocks
 from simulate import RecordedTrace
+
+REPLAYED = 500_000
+"""Pages of a longer log that are replayed."""
+BLOCKS = 20
+"""Blocks of which they are made, spread over the log."""
 
 
 def trace_of_fit(fit: FitResult, seed: int = 1) -> tuple[RecordedTrace, tuple[str, ...]]:
     """Batches of the stretches that were fitted, joined by an average gap, and remarks on what was filled in.
 
-    `seed` draws the content sizes that the log does not tell.
+    Of more than `REPLAYED` pages, blocks that are spread over the log are taken. `seed` draws the content sizes that
+    the log does not tell.
     """
     log = fit.log
     if not isinstance(log, RawLog):
@@ -30,28 +36,51 @@ def trace_of_fit(fit: FitResult, seed: int = 1) -> tuple[RecordedTrace, tuple[st
         again = find_batches(
             log.seconds, fit.cleaning, log.resolution, reading=reading, seed=fit.seed + 1 + seed
         ).segments
+        part = again.sample(REPLAYED, BLOCKS)
         words = "the moments within the ticks of the clock were drawn anew, without content sizes"
-        return RecordedTrace(np.cumsum(again.gaps), again.sizes), (words,)
-    gaps = fit.batches.segments.gaps
-    stretches = [stretch for stretch in fit.cleaning.stretches if stretch.used]
+        return RecordedTrace(np.cumsum(part.gaps), part.sizes), (words, *_part(len(part), len(again)))
+    stretches, everything = _blocks(fit)
+    kept = sum(last - first for first, last in stretches)
+    seconds, mean = log.seconds, float(fit.batches.segments.gaps.mean())
     times, sizes, end = [], [], 0.0
-    for stretch in stretches:
-        own = log.seconds[stretch.first : stretch.last]
+    for begin, last in stretches:
+        own = seconds[begin:last]
         first = np.concatenate([[True], np.diff(own) > fit.batches.limit])
         times.append(own[first] - own[0] + end)
         sizes.append(np.diff(np.append(np.flatnonzero(first), own.size)))
-        end = float(times[-1][-1]) + float(gaps.mean())
+        end = float(times[-1][-1]) + mean
     content: FloatArray | None = None
     notes: tuple[str, ...] = ()
     if log.size is not None:
-        pages = np.concatenate([np.arange(stretch.first, stretch.last) for stretch in stretches])
-        content, notes = _filled(log.size[pages], seed)
-    return RecordedTrace(np.concatenate(times), np.concatenate(sizes), content=content), notes
+        content, notes = _filled(np.concatenate([log.size[begin:last] for begin, last in stretches]), seed)
+    trace = RecordedTrace(np.concatenate(times), np.concatenate(sizes), content=content)
+    return trace, (*notes, *_part(kept, everything))
+
+
+def _blocks(fit: FitResult) -> tuple[list[tuple[int, int]], int]:
+    """Pages from and up to which each part of the log is replayed, and how many pages all stretches have."""
+    stretches = [(one.first, one.last) for one in fit.cleaning.stretches if one.used]
+    ends = np.cumsum([last - first for first, last in stretches])
+    total = int(ends[-1])
+    found = []
+    for begin, end in spread_blocks(total, REPLAYED, BLOCKS):
+        for (first, last), upto in zip(stretches, ends.tolist()):
+            low, high = max(first, last - upto + begin), min(last, last - upto + end)
+            if high > low:
+                found.append((low, high))
+    return found, total
+
+
+def _part(kept: int, everything: int) -> tuple[str, ...]:
+    if kept == everything:
+        return ()
+    return (f"{kept:,} of {everything:,} pages were replayed, in {BLOCKS} blocks spread over the log",)
 
 
 def even_trace_of(data: Segments) -> RecordedTrace:
-    """The fitted gaps one after the other, each with the batch that ends it."""
-    return RecordedTrace(np.cumsum(data.gaps), data.sizes)
+    """The fitted gaps one after the other, each with the batch that ends it; of a long trace, blocks of it."""
+    part = data.sample(REPLAYED, BLOCKS)
+    return RecordedTrace(np.cumsum(part.gaps), part.sizes)
 
 
 def _filled(size: FloatArray, seed: int) -> tuple[FloatArray | None, tuple[str, ...]]:

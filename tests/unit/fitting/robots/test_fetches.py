@@ -91,6 +91,25 @@ def test_the_intervals_of_spells_cover():
     assert (missed <= 2).all(), missed
 
 
+def test_spells_of_a_long_log_are_found_from_blocks_over_all_of_it(monkeypatch):
+    made = fetches(*crawl(hyper_erlang([1.0], [2], [2 / 0.8]), 4, 2000.0, seed=0, spells=SPELLS), seconds=2000.0)
+    monkeypatch.setattr("fitting.robots.spells.USED", len(made) // 3)
+    found = fit_spells(made, fit_fetch_law(made, 4, repetitions=10))
+    assert found.held_out_gain > 0.02
+    assert found.pace.value == pytest.approx(0.4, rel=0.15)
+    assert found.slow_length.low < 25 < found.slow_length.high
+
+
+def test_fetches_under_way_are_those_since_the_last_end_of_each_robot():
+    begin, end, worker = (
+        np.array(column) for column in ([0, 0, 4, 5, 12, 10.0], [4, 5, 7, 8, 14, 15.0], [1, 7, 1, 7, 1, 7])
+    )
+    made = Fetches(begin, end, worker, np.array([0, 0, 0, 0, 1, 1]), np.array([[4.0, 8.0], [14.0, 15.0]]))
+    assert made.under_way.tolist() == [1.0, 1.0]
+    huge = replace(made, worker=made.worker * 10**15)
+    assert huge.under_way.tolist() == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_steady_web_has_no_spells(seed):
     made = fetches(*crawl(hyper_erlang([0.7, 0.3], [1, 1], [4, 0.4]), 3, 600.0, seed), seconds=600.0)

@@ -285,7 +285,8 @@ def _made(found: _Found, robots: int, count: int, seed: int) -> _Events:
     begin = np.hstack([np.zeros((robots, 1)), end[:, :-1]]).ravel()
     order = np.argsort(begin, kind="stable")
     duration = np.maximum((end.ravel() - begin)[order], 1e-9)
-    return _events(begin[order], duration, np.arange(order.size) == 0, np.ones(order.size, dtype=bool))
+    since = np.diff(begin[order], prepend=0.0)
+    return _events(since, duration, np.arange(order.size) == 0, np.ones(order.size, dtype=bool))
 
 
 def _decoded(found: _Found, unit: float) -> tuple[PhaseType, Spells]:

@@ -1,4 +1,4 @@
-"""A Heritrix log of any length, written fast: `python -m benchmarks.scale PAGES [SEED] > crawl.log`.
+"""A Heritrix log of any length, written fast: `python -m benchmarks.scale.made_log PAGES [SEED] > crawl.log`.
 
 Two regimes of Erlang gaps, four times as fast in one as in the other, with batches of one to four pages some
 milliseconds apart: the crawler of the demonstration log, sped up. Every line has the same width, so that a block of

@@ -22,7 +22,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadscope
 BENCH ?=
 
-.PHONY: help setup report live test test-all bench lint release clean
+.PHONY: help setup report live test test-all bench docs lint release clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,13 @@ ifneq ($(READY),)
 endif
 	$(BIN)/python -m benchmarks $(BENCH)
 
+docs: $(READY)  ## the documentation site with its notebooks run (open site/html/index.html)
+ifneq ($(READY),)
+	@$(BIN)/python -c 'import furo, myst_nb, sphinx' 2>/dev/null || $(PIP) -e '.[docs]'
+endif
+	$(BIN)/python -m sphinx -q -W --keep-going -E -d site/doctrees docs site/html
+	@echo "site/html/index.html"
+
 release: lint  ## sdist and wheel in dist/, installed into an empty environment, every command run from there
 	rm -rf dist
 	$(BIN)/python -m tests.installed.building dist
@@ -65,7 +72,7 @@ lint: $(READY)  ## ruff, mypy --strict, import-linter
 	$(BIN)/lint-imports
 
 clean:  ## forget the environment, caches and reports
-	rm -rf .venv build dist report *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv build dist report site *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	find $(PACKAGES) tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The oracles are other people's solvers, Scrapy is the crawler. Where a platform has no wheel for one, the rest is

@@ -42,7 +42,7 @@ def explore_page(found: Explored) -> str:
         "weights": weights,
         "plan": found.plan,
         "share": found.fetches_per_robot,
-        "worlds": [{"name": world.name, "m": world.measures} for world in found.worlds],
+        "worlds": {f"{world.indexing:g} {world.staleness:g}": world.measures for world in found.worlds},
         "policies": [
             {"n": one.name, "w": one.words, "t": one.table, "m": one.measures, "l": _rounded(one.levels)}
             for one in policies
@@ -68,7 +68,17 @@ def explore_page(found: Explored) -> str:
             }
             for key in CRITERIA
         ],
-        worlds=["as in the plan", *(world.name for world in found.worlds)],
+        speeds=[
+            {
+                "key": key,
+                "label": label,
+                "options": [(f"{factor:g}", _times(factor)) for factor in sorted({1.0, *factors})],
+            }
+            for key, label, factors in (
+                ("indexing", "Indexing is", [world.indexing for world in found.worlds]),
+                ("staleness", "Pages go stale", [world.staleness for world in found.worlds]),
+            )
+        ],
         criteria=[{"key": key, "label": _LABELS[key]} for key in CRITERIA],
         made=f"Solved by crawltwin {crawltwin.__version__}: {every} evaluated threshold policies ({found.method}), "
         f"scenario {scenario.content_hash[:12]}.",
@@ -85,6 +95,12 @@ def _range(found: Explored, key: str) -> str:
     values = [one.measures[KEYS.index(key)] for one in found.policies]
     known = [value for value in values if value is not None]
     return f"policies have {min(known):.3g} to {max(known):.3g}" if known else ""
+
+
+def _times(factor: float) -> str:
+    if factor == 1:
+        return "as fast as in the plan"
+    return f"{factor:g} times as fast" if factor > 1 else f"{1 / factor:.2g} times as slow"
 
 
 def _shown(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import product
 
 import numpy as np
 
@@ -34,8 +35,12 @@ _MEASURES = (
     "mean_pages",
     "arrival_rate",
 )
-SPEEDS = (0.5, 0.7, 1.4, 2.0)
-"""Other speeds, times the present one."""
+SPEEDS = (0.5, 0.7, 1.0, 1.4, 2.0)
+"""Speeds of indexing and of becoming stale, times the present ones."""
+FEW_SPEEDS = (0.5, 1.0, 2.0)
+"""Those where there are many policies, so that the page stays small, or where each is solved by itself."""
+MANY = 2_400
+"""Policies above which there are few speeds."""
 CRITERIA = ("lost", "stale", "response", "robots", "idle")
 """What a policy on the front must not be beaten in all at once."""
 
@@ -65,9 +70,10 @@ class ExploredPolicy:
 
 @dataclass(frozen=True)
 class World:
-    """The same policies where one speed is another: a name for people, and measures by policy and `KEYS`."""
+    """The same policies at other speeds, times the present ones; measures by policy and `KEYS`."""
 
-    name: str
+    indexing: float
+    staleness: float
     measures: tuple[tuple[float | None, ...], ...] = field(repr=False)
 
 
@@ -86,7 +92,7 @@ class Explored:
     method : str
         How they were evaluated.
     worlds : tuple of World
-        Other speeds of indexing and of becoming stale.
+        A grid over the speeds of indexing and of becoming stale, without the present ones.
     limits : Limits or None
         What decided, where it was not the cost.
     fetches_per_robot : int
@@ -140,25 +146,21 @@ def explored_policies(optimum: Optimum, settings: PlanSettings | None = None) ->
     ]
     at = int(np.flatnonzero((tables == own).all(axis=1))[0])
     worlds = tuple(
-        World(name, _measured(rates_of_levels(changed, tables), digits=5)) for name, changed in _other_worlds(scenario)
+        World(*speeds, _measured(rates_of_levels(changed, tables), digits=5))
+        for speeds, changed in _other_worlds(scenario, SPEEDS if plain and len(tables) <= MANY else FEW_SPEEDS)
     )
     return Explored(
         scenario, tuple(policies), at, len(optimum.tables), optimum.method, worlds, said.limits, said.fetches_per_robot
     )
 
 
-def _other_worlds(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
-    """Scenarios with other speeds; staleness only where pages become stale at all."""
-    for factor in SPEEDS:
-        yield f"indexing {_times(factor)}", scenario.replace(service=scenario.service.scaled(factor))
+def _other_worlds(scenario: Scenario, speeds: tuple[float, ...]) -> Iterator[tuple[tuple[float, float], Scenario]]:
+    """Scenarios over the grid of both speeds; staleness only where pages become stale at all."""
     law = scenario.obsolescence
-    for factor in SPEEDS if law is not None else ():
-        assert law is not None
-        yield f"pages stale {_times(factor)}", scenario.replace(obsolescence=law.scaled(factor))
-
-
-def _times(factor: float) -> str:
-    return f"{factor:g} times as fast" if factor > 1 else f"{1 / factor:g} times as slow"
+    for one, other in product(speeds, (1.0,) if law is None else speeds):
+        if (one, other) != (1.0, 1.0):
+            stale = None if law is None else law.scaled(other)
+            yield (one, other), scenario.replace(service=scenario.service.scaled(one), obsolescence=stale)
 
 
 def _measured(rates: FloatArray, digits: int = 0) -> tuple[tuple[float | None, ...], ...]:

@@ -12,10 +12,12 @@ const show = (value, digits = 4) => {
 };
 policies.forEach((policy) => { policy.base = policy.m; });
 const value = (policy, key) => policy.m[data.keys.indexOf(key)];
-const world = () => Number(byId("world").value);
-const enterWorld = () => policies.forEach((policy, at) => {
-  policy.m = world() === 0 ? policy.base : data.worlds[world() - 1].m[at];
-});
+const speeds = [...document.querySelectorAll("[data-speed]")];
+const planned = () => speeds.every((field) => field.value === "1");
+const enterWorld = () => {
+  const world = data.worlds[speeds.map((field) => field.value).join(" ")];
+  policies.forEach((policy, at) => { policy.m = world ? world[at] : policy.base; });
+};
 const cost = (policy, w) => {
   const response = value(policy, "response");
   return w.loss * value(policy, "loss_rate") + w.obsolescence * value(policy, "obsolete_rate") +
@@ -63,7 +65,7 @@ const begin = (id, title, words) => {
 };
 
 const drawLevels = (policy) => {
-  const masses = world() === 0 ? policy.l : null;
+  const masses = planned() ? policy.l : null;
   if (!masses) {
     const box = begin("levels", "Backlog", "The distribution of the backlog is not embedded here.");
     box.append(svg("text", { x: 20, y: 40 }, "Not embedded here: crawltwin solve --levels shows it."));
@@ -146,7 +148,7 @@ const cells = (...texts) => {
 };
 
 // The address holds whatever differs from the plan, so that a link or a bookmark shows the same page again.
-const fields = () => [...weightInputs, ...limitInputs, byId("world"), byId("axis-x"), byId("axis-y")];
+const fields = () => [...weightInputs, ...limitInputs, ...speeds, byId("axis-x"), byId("axis-y")];
 const standard = new Map();
 const keepState = () => {
   const changed = fields().filter((field) => field.value !== standard.get(field.id));
@@ -237,7 +239,7 @@ for (const slider of sliders) slider.addEventListener("input", () => {
   byId(`w-${key}`).value = show(base(key) * factor(Number(slider.value)), 6);
   update();
 });
-for (const id of ["axis-x", "axis-y", "world"]) byId(id).addEventListener("change", update);
+for (const field of [...speeds, byId("axis-x"), byId("axis-y")]) field.addEventListener("change", update);
 byId("controls").addEventListener("submit", (event) => event.preventDefault());
 byId("controls").addEventListener("reset", () => setTimeout(update));
 byId("save-policy").addEventListener("click", () => shown.best && save("policy.json", "application/json", JSON.stringify({

@@ -104,7 +104,7 @@ class Solution(Drawn):
     def headline(self) -> str:
         """The title, the method and its size."""
         states = "1 state" if self.solver.states == 1 else f"{self.solver.states:,} states"
-        return f"{self.scenario.title or 'a scenario'}, solved by {self.solver.method}, {states}"
+        return f"{self.scenario.title or 'a scenario'}; solved ({self.solver.method}, {states})"
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries and numbers, as `crawltwin solve --json` prints them."""

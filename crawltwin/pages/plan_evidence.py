@@ -11,7 +11,7 @@ from crawltwin.plan.result import Plan
 from crawltwin.plan.what_if.axes import QUANTITIES
 from crawltwin.plan.what_if.sweeps import Sweep, short_policy
 from crawltwin.plan.what_if.variations import present
-from crawltwin.plan.wording import in_time
+from crawltwin.plan.wording import in_time, kind_of, with_interval
 from crawltwin.report import Block, Cell, Column, Note, Table, Text
 
 
@@ -147,10 +147,10 @@ def check_blocks(found: Plan) -> list[Block]:
                 [
                     (
                         MEASURES[one.measure].words,
-                        one.mean,
-                        one.low,
-                        one.high,
-                        one.replayed,
+                        *(
+                            Cell(value, with_interval(value, kind=kind_of(one.measure)))
+                            for value in (one.mean, one.low, one.high, one.replayed)
+                        ),
                         Cell("yes" if one.inside else "no", "", "good" if one.inside else "bad"),
                     )
                     for one in replay.predictions

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from crawltwin.model import Policy
 from crawltwin.model.errors import InputError
+from crawltwin.model.measures import unit_of
 
 
 def read_share(text: Any) -> float:
@@ -31,6 +32,18 @@ Kind = Literal["share", "time", "rate", "number"]
 UNIT_OF_KIND: dict[Kind, str] = {"share": "share", "time": "s", "rate": "pages/s", "number": ""}
 _TIMES = ((86_400.0, " days"), (3_600.0, " hours"), (60.0, " minutes"))
 _RATES = ((1.0, " pages per second"), (3_600.0, " pages per hour"))
+
+
+def kind_of(measure: str) -> Kind:
+    """Of which kind the values of a measure are; times of a plan are in seconds.
+
+    Examples
+    --------
+    >>> kind_of("loss_probability"), kind_of("arrival_rate"), kind_of("mean_pages")
+    ('share', 'rate', 'number')
+    """
+    kinds: dict[str, Kind] = {"probability": "share", "time": "time", "pages/time": "rate"}
+    return kinds.get(unit_of(measure), "number")
 
 
 def in_time(seconds: float) -> str:

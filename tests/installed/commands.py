@@ -54,7 +54,9 @@ def run_every_command(programs: Path, folder: Path) -> set[str]:
         assert "<html" in (folder / name / "report.html").read_text(encoding="utf-8")
     for name in ("pages.parquet", "grid.parquet", "grid.svg", "best.toml", "fitted.toml"):
         assert (folder / name).stat().st_size > 0
-    python = "import crawltwin as ct; print(round(ct.solve(ct.load('paper')).measures['cost'], 2))"
+    python = (
+        "import crawltwin as ct; s = ct.solve(ct.load('paper')); s.plot()._repr_html_(); print(round(s['cost'], 2))"
+    )
     done = subprocess.run(
         [str(programs / "python"), "-c", python], cwd=folder, capture_output=True, text=True, check=True
     )

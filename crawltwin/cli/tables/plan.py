@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawltwin.cli.output import number, say, show_notes, show_table
-from crawltwin.plan.wording import instruction
+from crawltwin.plan.wording import instruction, kind_of, with_interval
 from crawltwin.report.inline import plain
 
 if TYPE_CHECKING:
@@ -68,15 +68,14 @@ def _show_checks(found: Plan) -> None:
     rows = [
         (
             one.measure.replace("_", " "),
-            number(one.mean, 4),
-            f"{number(one.low, 4)} to {number(one.high, 4)}",
-            number(one.replayed, 4),
+            with_interval(one.mean, one.low, one.high, kind=kind_of(one.measure)),
+            with_interval(one.replayed, kind=kind_of(one.measure)),
             "yes" if one.inside else "NO",
         )
         for one in found.replay.predictions
     ]
     how = "under this policy" if found.replay.scenario.arrivals.kind == "thinned" else "as it was written"
-    show_table(f"the log replayed {how}", ("measure", ">predicted", ">95%", ">replayed", "inside"), rows)
+    show_table(f"the log replayed {how}", ("measure", ">predicted (95%)", ">replayed", "inside"), rows)
 
 
 def show_unsuitable(found: Unsuitable) -> None:

@@ -7,7 +7,7 @@ the phase stays when the number of robots changes.
    without delivering:
 
    .. math:: \mathcal D_0^{(r)} = D_0^{(1)} \oplus \dots \oplus D_0^{(r)} \oplus D^{(r+1)}(1) \oplus \dots \oplus
-   D^{(N)}(1), \quad \mathcal D_k^{(r)} = D_k^{(1)} \oplus \dots \oplus D_k^{(r)} \oplus 0 \oplus \dots \oplus 0 .
+      D^{(N)}(1), \quad \mathcal D_k^{(r)} = D_k^{(1)} \oplus \dots \oplus D_k^{(r)} \oplus 0 \oplus \dots \oplus 0 .
 
    The paper prints Kronecker products from robot r+1 on for :math:`\mathcal D_0`, which gives no generator.
 2. `ThinnedStream`: one BMAP, each batch kept with probability q_r.

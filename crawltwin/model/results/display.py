@@ -86,13 +86,15 @@ def frame_as_html(frame: pd.DataFrame) -> str:
         frame = frame.assign(meaning=meanings) if any(meanings) else frame
     shown = frame.head(ROWS)
     heads = "".join(
-        f'<th style="text-align:left">{escape(str(name))}'
+        f'<th style="text-align:left;padding:.2rem .6rem">{escape(str(name))}'
         + (f"<br><small>{escape(units[name])}</small>" if name in units else "")
         + "</th>"
         for name in shown
     )
     rows = "".join(
-        "<tr>" + "".join(f'<td style="text-align:left">{escape(_cell(value))}</td>' for value in row) + "</tr>"
+        "<tr>"
+        + "".join(f'<td style="text-align:left;padding:.2rem .6rem">{escape(_cell(value))}</td>' for value in row)
+        + "</tr>"
         for row in shown.itertuples(index=False, name=None)
     )
     more = f"<p>{len(frame) - ROWS:,} more rows: <code>to_frame()</code> has them.</p>" if len(frame) > ROWS else ""

@@ -54,11 +54,11 @@ def _how() -> Section:
             Points(
                 [
                     "**equivalent**: the difference is below the margin, by two one-sided tests at the confidence.",
-                    "Low and high are one-sided bounds at that confidence: both lie inside solved +- margin.",
+                    "Low and high are one-sided bounds at that confidence: both lie inside solved ± margin.",
                     "**different**: not the same number, at the confidence over all numbers together (Holm).",
                     "**inconclusive**: neither can be said yet; the pages that are missing are estimated.",
                     "**splitting**: a loss too rare to be counted, found by splitting trials where the level rises.",
-                    "That *all* numbers are equivalent holds at the confidence of a single one (intersection-union).",
+                    "That **all** numbers are equivalent holds at the confidence of a single one (intersection-union).",
                 ]
             )
         ],

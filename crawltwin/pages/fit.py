@@ -69,7 +69,7 @@ def fit_report(result: FitResult, command: str = "", replayed: LossAgreement | N
         summary=[
             f"**{words.capitalize()} fit**: {result.chosen.name}, {result.process.phases} phases.",
             f"{rate.value:.4g} pages per second (95% from {rate.low:.4g} to {rate.high:.4g}).",
-            *[_plain(words) for words in result.goodness.words],
+            *[_plain(words[:1].upper() + words[1:]).rstrip(".") + "." for words in result.goodness.words],
         ],
         sections=[
             Section("What was read", _read(result)),

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from crawltwin.cli.output import number, say, show_notes, show_table
+from crawltwin.plan.wording import Kind, with_interval
 
 if TYPE_CHECKING:
     from fitting import FitResult
     from validate.logs.losses import LossAgreement
 
 STYLES = {"good": "bold green", "fair": "bold yellow", "poor": "bold red"}
+
+
+_NUMBERS: dict[str, tuple[str, Kind]] = {
+    "page_rate": ("pages delivered", "rate"),
+    "interval": ("interval", "time"),
+    "mean_count": ("pages per interval", "number"),
+    "count_dispersion": ("dispersion of the counts", "number"),
+    "mean_gap": ("mean gap between batches", "time"),
+    "scv": ("squared coefficient of variation", "number"),
+    "mean_batch": ("pages per batch", "number"),
+    "correlation_1": ("correlation at lag 1", "number"),
+    "correlation_10": ("correlation at lag 10", "number"),
+}
+_OF_GAPS = ("mean_gap", "scv", "mean_batch")
+"""What a log of counts does not tell."""
 
 
 def show_fit(result: FitResult, replayed: LossAgreement | None, assumed: list[str]) -> None:
@@ -68,21 +85,26 @@ def _trace(trace: dict[str, Any], counted: bool) -> None:
     dropped = ", ".join(f"{count} {reason}" for reason, count in trace["dropped"].items()) or "none"
     cleaning, batching = trace["cleaning"], trace["batching"]
     limit = "no limit" if cleaning["limit"] is None else f"gaps above {cleaning['limit']:.4g} s"
+    found = len(cleaning["stretches"])
+    stretches = "1 stretch" if found == 1 else f"{found} stretches"
     used = sum(1 for stretch in cleaning["stretches"] if stretch["used"])
     what = "intervals" if counted else "rows"
     batches = f"Batches ({batching['rule']}): gaps up to {batching['limit']:.4g} s join pages"
     say(
         f"{trace['rows']} {what}, {trace['deliveries']} delivered pages; dropped: {dropped}; {trace['broken']} broken "
         f"lines, {trace['out_of_order']} out of order, clock of {trace['resolution']:g} s",
-        f"Pauses ({cleaning['rule']}, {limit}): {cleaning['pauses']} cut, {len(cleaning['stretches'])} stretches, "
+        f"Pauses ({cleaning['rule']}, {limit}): {cleaning['pauses']} cut, {stretches}, "
         f"{used} used; squared coefficient of variation {number(cleaning['scv_before'], 4)} before, "
         f"{number(cleaning['scv_after'], 4)} after",
         *(() if counted else (batches,)),
     )
-    own = ("interval", "mean_count", "count_dispersion") if counted else ("mean_gap", "scv", "mean_batch")
-    names = ("page_rate", *own, "correlation_1", "correlation_10")
     rows = [
-        (name.replace("_", " "), *(number(trace["moments"][name][key], 5) for key in ("value", "low", "high")))
-        for name in names
+        (words, with_interval(*(_known(trace["moments"][name][key]) for key in ("value", "low", "high")), kind=kind))
+        for name, (words, kind) in _NUMBERS.items()
+        if name in trace["moments"] and (name not in _OF_GAPS or not counted)
     ]
-    show_table("", ("of the trace", ">value", ">95% from", ">to"), rows)
+    show_table("", ("of the trace", ">value (95%)"), rows)
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value

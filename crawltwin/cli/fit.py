@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from crawltwin.cli.options import add_json, add_log, add_reading, add_settings, settings
+from crawltwin.cli.options import add_json, add_log, add_reading, add_settings, add_workers, settings
 from crawltwin.cli.output import command_line, console, save, save_report, tell, visible
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 EPILOG = """examples:
   crawltwin fit crawl.log --out scenario.toml
   crawltwin fit crawl.log.2.gz crawl.log.1.gz crawl.log --report report/fit
+  crawltwin fit day-*.log.gz --workers 4 --no-replay
   zcat access.log.gz | crawltwin fit - --agent Googlebot --json
   crawltwin fit times.csv --time-column fetched --pause 600 --batch-gap 0.05
   crawltwin fit counts.json --where __name__=crawler_pages_total   a range export of Prometheus
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_log(parser)
     add_reading(parser)
+    add_workers(parser)
     for kind in (FitOptions, ScenarioOptions):
         add_settings(parser, kind)
     parser.add_argument("--no-replay", action="store_true", help="do not replay the trace through a buffer")
@@ -51,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     with screen.status("reading") as status:
         result = fit(
             options.log,
-            reading=settings(options, ReadOptions),
+            reading=settings(options, ReadOptions, workers=options.workers, cluster=options.cluster),
             options=chosen,
             progress=lambda words: status.update(visible(words).replace("[", "\\[")),
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from crawltwin.model.errors import InputError
 from fitting.readers.base import Reader
-from fitting.readers.columns import FAILED, OPTIONAL, SHOWN, Columns, joined
+from fitting.readers.columns import FAILED, OPTIONAL, SHOWN, Columns, gather, joined
 from fitting.readers.input.streams import Source
 from fitting.readers.raw_log import RawLog, resolution
 from fitting.readers.times import zones
@@ -17,12 +17,25 @@ from fitting.readers.times.stamps import INVALID, Int
 
 MAX_ROWS = 100_000_000
 """Deliveries that one log may have: about 6 GB of columns."""
+GATHERED = 2**22
+"""Deliveries whose columns are put together while a file is read: the memory of small arrays is not given back."""
 _NEGATIVE = "negative gap"
 
 
-class _File(NamedTuple):
+@dataclass
+class ReadFile:
+    """One file that was read: its blocks, how it is called in the answer, remarks, and the digest of its content."""
+
     name: str
-    parts: list[Columns]
+    parts: list[Columns] = field(default_factory=list)
+    label: str = ""
+    notes: list[str] = field(default_factory=list)
+    digest: bytes | None = None
+
+    @property
+    def deliveries(self) -> int:
+        """Number of them."""
+        return sum(part.time.size for part in self.parts)
 
 
 class Pieces:
@@ -30,48 +43,53 @@ class Pieces:
 
     def __init__(self, max_broken: float) -> None:
         self._max_broken = max_broken
-        self._files: list[_File] = []
-        self._labels: list[str] = []
-        self._notes: list[str] = []
+        self.files: list[ReadFile] = []
         self._kept = 0
+        self._loose: list[Columns] = []
         self._seen: dict[bytes, str] = {}
 
     def start(self, source: Source) -> None:
         """Begin a file."""
-        self._files.append(_File(source.name, []))
+        self.files.append(ReadFile(source.name))
+        self._loose = []
 
     def add(self, columns: Columns) -> None:
         """Take a block of the file that was begun last."""
-        self._files[-1].parts.append(columns)
-        self._kept += columns.time.size
+        self.files[-1].parts.append(columns)
+        self._count(columns.time.size)
+        self._loose.append(columns)
+        if sum(part.time.size for part in self._loose) >= GATHERED:
+            gather(self._loose)
+            self._loose = []
+
+    def _count(self, deliveries: int) -> None:
+        self._kept += deliveries
         if self._kept > MAX_ROWS:
             raise InputError.at(
-                self._files[-1].name,
+                self.files[-1].name,
                 f"a log must have at most {MAX_ROWS} deliveries; got more",
                 "Split it by time and fit its parts.",
             )
 
+    def take(self, file: ReadFile) -> None:
+        """Take a file that was read elsewhere."""
+        self.files.append(file)
+        self._count(file.deliveries)
+        self._leave_out_again()
+
     def finish(self, source: Source) -> None:
         """End a file: refuse it when too much of it was broken, leave it out when it was read before."""
-        if source.digest is not None:
-            digest = source.digest.digest()
-            same = self._seen.get(digest)
-            self._seen.setdefault(digest, source.name)
-            if same is not None:
-                self._kept -= sum(part.time.size for part in self._files.pop().parts)
-                self._notes.append(f"{source.name} has the same content as {same} and is left out")
-                return
-        packed = f" ({source.compression})" if source.compression != "none" else ""
-        self._labels.append(source.name + packed)
+        file = self.files[-1]
+        file.digest = None if source.digest is None else source.digest.digest()
+        file.label = f"{source.name} ({source.compression})" if source.compression != "none" else source.name
         if source.broken_off:
-            self._notes.append(f"{source.name} breaks off: {source.broken_off}; what came before it is used")
-        parts = self._files[-1].parts
-        broken = sum(part.broken for part in parts)
-        rows = sum(part.rows for part in parts)
+            file.notes.append(f"{source.name} breaks off: {source.broken_off}; what came before it is used")
+        broken = sum(part.broken for part in file.parts)
+        rows = sum(part.rows for part in file.parts)
         if not rows and not broken:
-            self._notes.append(f"{source.name} holds no deliveries")
+            file.notes.append(f"{source.name} holds no deliveries")
         if broken > self._max_broken * (rows + broken):
-            shown = [line for part in parts for line in part.broken_shown][:3]
+            shown = [line for part in file.parts for line in part.broken_shown][:3]
             raise InputError.at(
                 source.name,
                 f"at most {self._max_broken:.0%} of the lines may be unreadable; got {broken} "
@@ -79,32 +97,46 @@ class Pieces:
                 f"first: {' | '.join(shown)}",
                 "Check the format (--format, --pattern), or allow more with --max-broken.",
             )
+        self._leave_out_again()
+
+    def _leave_out_again(self) -> None:
+        """Leave the last file out if one of the same content is there already."""
+        file = self.files[-1]
+        if file.digest is None:
+            return
+        same = self._seen.get(file.digest)
+        if same is None:
+            self._seen[file.digest] = file.name
+            return
+        self._kept -= file.deliveries
+        self.files[-1] = ReadFile(file.name, notes=[f"{file.name} has the same content as {same} and is left out"])
 
     def assemble(self, reader: Reader, *, detected: bool, timezone: str | None, values: str) -> RawLog:
         """The log of all files."""
-        parts = [part for file in self._files for part in file.parts]
+        parts = [part for file in self.files for part in file.parts]
+        notes = [note for file in self.files for note in file.notes]
         dropped: Counter[str] = Counter()
         for part in parts:
             dropped.update(part.dropped)
         from_gaps = self._decide_gaps(parts, values)
         zoned = all(part.zoned for part in parts)
-        files = [columns for columns in (joined(file.parts, release=True) for file in self._files) if columns.time.size]
+        files = [columns for columns in (joined(file.parts, release=True) for file in self.files) if columns.time.size]
         starts = _run_starts(parts)
         out_of_order = 0
         mended: list[int] = []
         if from_gaps:
-            self._notes.append("the column holds gaps, not times: there is no calendar")
+            notes.append("the column holds gaps, not times: there is no calendar")
         elif not zoned and timezone is None:
             for columns in files:
                 columns.time, rows = zones.mend_steps_back(columns.time)
                 mended += rows
-            self._notes.append("times name no zone and are taken as they are; give one with --timezone")
+            notes.append("times name no zone and are taken as they are; give one with --timezone")
         elif not zoned and timezone is not None:
             for columns in files:
                 columns.time = zones.to_utc(columns.time, timezone)
             starts = None if starts is None else zones.to_utc(starts, timezone)
         if mended:
-            self._notes.append(f"the clock went back once or twice by an hour and was mended at rows {mended}")
+            notes.append(f"the clock went back once or twice by an hour and was mended at rows {mended}")
         if not from_gaps:
             out_of_order = sum(int(np.count_nonzero(np.diff(columns.time) < 0)) for columns in files)
         files.sort(key=lambda columns: int(columns.time[0]))
@@ -119,14 +151,14 @@ class Pieces:
         if np.any(np.diff(whole.time) < 0):
             whole.select(np.argsort(whole.time, kind="stable"))
         shown = [line for part in parts for line in part.broken_shown][:SHOWN]
-        self._notes += _block_notes(parts) + _type_notes(whole)
+        notes += _block_notes(parts) + _type_notes(whole)
         for name in ("time", *OPTIONAL):
             if getattr(whole, name) is not None:
                 getattr(whole, name).setflags(write=False)
         return RawLog(
             format=reader.name,
             detected=detected,
-            files=tuple(self._labels),
+            files=tuple(file.label for file in self.files if file.label),
             time=whole.time,
             **{name: getattr(whole, name) for name in OPTIONAL if name != "html"},
             run_starts=starts,
@@ -139,7 +171,7 @@ class Pieces:
             resolution=resolution(whole.time),
             zoned=zoned,
             from_gaps=from_gaps,
-            notes=tuple(self._notes),
+            notes=tuple(notes),
         )
 
     @staticmethod

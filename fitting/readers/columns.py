@@ -115,6 +115,17 @@ def joined(parts: Sequence[Columns], release: bool = False) -> Columns:
     return result
 
 
+def gather(parts: Sequence[Columns]) -> None:
+    """Move the rows of all parts into the first one; every part keeps its own account."""
+    if len({part.kind for part in parts if part.time.size}) > 1:
+        return
+    first = next((part for part in parts if part.time.size), parts[0])
+    whole = joined(parts, release=True)
+    first.time = whole.time
+    for name in OPTIONAL:
+        setattr(first, name, getattr(whole, name))
+
+
 def keys(texts: Sequence[bytes] | Sequence[str]) -> npt.NDArray[np.uint64]:
     """64-bit keys of addresses or digests, the same in every run; an empty text or ``-`` has key 0."""
     if not texts:

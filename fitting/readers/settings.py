@@ -48,6 +48,9 @@ class ReadOptions:
         Access logs: ``robots`` keeps known robots' user agents, ``all`` everything, else a regular expression.
     values : {"auto", "times", "gaps"}
         What a plain column of numbers holds.
+    workers, cluster : int or None, str or None
+        Processes that read several files (None: one for each core), or the address of a Dask scheduler whose workers
+        see the files under the same paths.
     """
 
     log_format: str | None = setting(
@@ -93,6 +96,8 @@ class ReadOptions:
     )
     agent: str = setting("robots", help="access logs: robots, all, or a regex", metavar="WHICH", group=_GROUP)
     values: str = setting("auto", help="what a plain column of numbers holds", choices=VALUES, group=_GROUP)
+    workers: int | None = 1
+    cluster: str | None = None
 
     def __post_init__(self) -> None:
         faults = Faults()

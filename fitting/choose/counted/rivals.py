@@ -26,7 +26,7 @@ from fitting.models.gap_model import GapModel
 from fitting.trace.segments import CountedIntervals, Float, Segments
 
 FAMILIES = ("poisson", "renewal", "mmpp2", "map")
-SLICES = {2: 32, 3: 12, 4: 6}
+SLICES = {2: 32, 3: 8, 4: 5}
 """Slices per interval by the number of phases."""
 EXACT = 2e9
 """Multiplications of one pass up to which the exact likelihood is affordable: about a second."""
@@ -140,9 +140,9 @@ def _mmpp(train: CountedIntervals, order: int, exact: bool) -> Scored:
 
 
 def _exactly(model: CountedMap, data: Segments, converged: bool) -> tuple[CountedMap, bool]:
-    """The sliced fit with the exact likelihood, after a few exact EM steps where they are cheap."""
+    """The sliced fit with the exact likelihood, after a few exact EM steps where they are cheap (two phases)."""
     exact = replace(model, slices=0)
-    if _work(data, model.order) > EXACT_EM:
+    if model.order > 2 or _work(data, model.order) > EXACT_EM:
         return exact, converged
     run = exact.refit(data, _LAST)
     return run.model, run.converged

@@ -57,7 +57,7 @@ def _how() -> Section:
                     "Low and high are one-sided bounds at that confidence: both lie inside solved ± margin.",
                     "**different**: not the same number, at the confidence over all numbers together (Holm).",
                     "**inconclusive**: neither can be said yet; the pages that are missing are estimated.",
-                    "**splitting**: a loss too rare to be counted, found by splitting trials where the level rises.",
+                    "**by splitting**: a loss too rare to be counted, found by splitting trials where the level rises.",
                     "That **all** numbers are equivalent holds at the confidence of a single one (intersection-union).",
                 ]
             )
@@ -100,12 +100,11 @@ def _table(caption: str, verdicts: Sequence[Verdict], name: str) -> Table:
     numbers = ("solved", "simulated", "low", "high", "margin", "score")
     return Table(
         caption,
-        ["measure", "part", "found by", *[Column(head, "number") for head in numbers], "verdict"],
+        ["measure", "part", *[Column(head, "number") for head in numbers], "verdict"],
         [
             (
-                one.comparison.measure,
+                f"{one.comparison.measure}{' (by splitting)' if one.comparison.split_pages else ''}",
                 str(one.comparison.part),
-                one.comparison.by,
                 one.comparison.solved,
                 *[_finite(value) for value in (one.comparison.simulated, one.low, one.high)],
                 one.comparison.margin,

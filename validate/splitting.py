@@ -19,6 +19,8 @@ from validate.verdict import Comparison, reach
 
 RARE = "loss_probability"
 """The measure that splitting on the level can find."""
+NEVER = 1e-12
+"""A smaller loss is counted with the absolute margin, as 0 is: nobody will ever see one."""
 
 
 def too_rare_to_count(plan: ValidationPlan, solved: float) -> bool:
@@ -26,9 +28,9 @@ def too_rare_to_count(plan: ValidationPlan, solved: float) -> bool:
     if RARE not in plan.measures or plan.rare_margin == 0 or plan.pages is not None or plan.engine != "compiled":
         return False
     if plan.absolute_margin:
-        return 0.0 < solved < plan.absolute_margin
+        return NEVER < solved < plan.absolute_margin
     # Independent pages: a burst of losses asks for even more.
-    return solved > 0.0 and (reach(plan.confidence, plan.power) / plan.margin) ** 2 * (1 / solved - 1) > plan.budget
+    return solved > NEVER and (reach(plan.confidence, plan.power) / plan.margin) ** 2 * (1 / solved - 1) > plan.budget
 
 
 def relative_margin(plan: ValidationPlan) -> float:

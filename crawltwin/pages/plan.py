@@ -6,7 +6,14 @@ from collections.abc import Mapping
 
 from crawltwin.model import MEASURES, SCALAR_MEASURES
 from crawltwin.pages.fit import fit_report
-from crawltwin.pages.plan_evidence import backlog_blocks, check_blocks, clock_blocks, doubt_blocks, what_if_blocks
+from crawltwin.pages.plan_evidence import (
+    backlog_blocks,
+    check_blocks,
+    clock_blocks,
+    doubt_blocks,
+    polling_blocks,
+    what_if_blocks,
+)
 from crawltwin.pages.plan_pictures import cost_picture, levels_picture
 from crawltwin.plan.config import settings_text
 from crawltwin.plan.evidence.unsuitable import Unsuitable
@@ -37,6 +44,7 @@ def plan_report(found: Plan, command: str, sources: Mapping[str, str] | None = N
         Section("How sure is that", doubt_blocks(found)),
         Section("Simulation and replay", check_blocks(found)),
         Section("Backlog, waiting, completion", backlog_blocks(found)),
+        *([Section("What polling costs", polling_blocks(found.polling))] if found.polling else []),
         *([Section("What if", what_if_blocks(found))] if found.sweeps else []),
         Section("Appendix: the proof", [Text(_proof(found))]),
         Section(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
 from crawltwin.pages.crosscheck import VERDICT_TONES
 from crawltwin.pages.plan_pictures import backlog_picture, doubt_picture
@@ -9,6 +11,7 @@ from crawltwin.pages.regions import sweep_picture
 from crawltwin.plan.evidence.clock import WORDS, ClockBounds
 from crawltwin.plan.result import Plan
 from crawltwin.plan.what_if.axes import QUANTITIES
+from crawltwin.plan.what_if.polling import HEADINGS, PolledPoint
 from crawltwin.plan.what_if.sweeps import Sweep, short_policy
 from crawltwin.plan.what_if.variations import present
 from crawltwin.plan.wording import in_time, kind_of, with_interval
@@ -234,6 +237,24 @@ def backlog_blocks(found: Plan) -> list[Block]:
         ),
     ]
     return blocks
+
+
+def polling_blocks(points: Sequence[PolledPoint]) -> list[Block]:
+    """The recommended policy where the controller looks at the backlog only every so often."""
+    return [
+        Text(
+            "The plan takes a controller that sees every page at once. A real one looks every so often: here is the "
+            "same policy, looked at after random times of this mean. Where the extra cost matters, look more often, "
+            "or choose anew "
+            "with `crawltwin optimize --check-every`."
+        ),
+        Table(
+            "The same policy, looked at less often",
+            [HEADINGS[0], *(Column(head, "number") for head in HEADINGS[1:])],
+            [point.shown() for point in points],
+            name="polling",
+        ),
+    ]
 
 
 def what_if_blocks(found: Plan) -> list[Block]:

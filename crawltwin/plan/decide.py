@@ -35,6 +35,7 @@ from crawltwin.plan.result import Plan
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.steps import StepProgress, Steps
 from crawltwin.plan.what_if.assumed import assumptions
+from crawltwin.plan.what_if.polling import polling_of
 from crawltwin.plan.what_if.variations import what_if
 from fitting import CountLog, FitOptions, FitResult, RawLog, fit
 from fitting.readers import read_either
@@ -99,7 +100,7 @@ def _count(settings: PlanSettings) -> int:
         settings.urls is not None,
         settings.what_if and not settings.quick and settings.limits is None,
     )
-    return 7 + sum(asked)
+    return 8 + sum(asked)
 
 
 def _quick(
@@ -174,6 +175,7 @@ def _decide(
             else None
         )
         or (),
+        polling=steps.attempt("asking what polling costs", lambda: polling_of(solution)) or (),
         robots=robots,
         fewer=steps.attempt("asking about fewer robots", lambda: fewer_robots(fitted, chosen, settings)),
         limiting=tuple(

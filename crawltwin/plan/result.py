@@ -23,6 +23,7 @@ from crawltwin.plan.evidence.verdict import PlanVerdict
 from crawltwin.plan.prepare import Input
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.what_if.assumed import Assumption
+from crawltwin.plan.what_if.polling import PolledPoint
 from crawltwin.plan.what_if.sweeps import Sweep
 from crawltwin.plan.wording import UNIT_OF_KIND, instruction
 from fitting import FitResult
@@ -65,6 +66,8 @@ class Plan(Drawn):
     finish : FinishTimes or None
         When a list of URLs is done, today and under the policy.
     sweeps : tuple of Sweep
+    polling : tuple of PolledPoint
+        The policy under a controller that looks only every so often; empty where the number of robots never changes.
     robots : RobotsInLog
         What the plan takes a robot to be in this log.
     remarks : tuple of str
@@ -98,6 +101,7 @@ class Plan(Drawn):
     backlog: Backlog | None = field(repr=False)
     finish: FinishTimes | None = field(repr=False)
     sweeps: tuple[Sweep, ...] = field(repr=False)
+    polling: tuple[PolledPoint, ...] = field(repr=False)
     robots: RobotsInLog
     remarks: tuple[str, ...]
     missing: tuple[str, ...]
@@ -257,6 +261,7 @@ class Plan(Drawn):
             "finish": None if self.finish is None else self.finish.to_json(),
             "what_if": [found.to_json() for found in self.sweeps],
             "cannot_tell": list(self.fit.cannot_tell),
+            "polling": [point.to_json() for point in self.polling],
             "fit": {"chosen": self.fit.chosen.name, "verdict": self.fit.goodness.verdict,
                     "warnings": list(self.fit.warnings)},
             "limiting": list(self.limiting),

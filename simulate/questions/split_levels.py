@@ -178,7 +178,7 @@ def find_splits(scenario: Scenario, seed: int) -> tuple[Splits, float]:
             )
         if run.lost.sum() >= _ENOUGH:
             break
-        better = _splits_for(run, splits.weights, rate)
+        better = _splits_for(run, splits.weights, max(rate, scenario.indexers / scenario.service.mean))
         if better == splits:
             # Nothing new was seen: look longer.
             pages *= 2
@@ -193,10 +193,10 @@ def _robots_when_empty(scenario: Scenario) -> int:
     return policy.robots[policy.mode_after(0, 0)]
 
 
-def _splits_for(run: Strata, weights: FloatArray, rate: float) -> Splits:
-    """Thresholds that would show every level seen in a run about as often as level 1."""
+def _splits_for(run: Strata, weights: FloatArray, pace: float) -> Splits:
+    """Thresholds that would show every level seen in a run about as often as level 1; `pace` events per time."""
     tail = np.cumsum((weights[:, None] * run.at_level).sum(axis=0)[::-1])[::-1]
-    seen = np.cumsum(run.at_level.sum(axis=0)[::-1])[::-1] * rate >= _SEEN
+    seen = np.cumsum(run.at_level.sum(axis=0)[::-1])[::-1] * pace >= _SEEN
     levels: list[int] = []
     numbers: list[int] = []
     so_far = 1.0

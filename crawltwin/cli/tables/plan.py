@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawltwin.cli.output import number, say, show_notes, show_table
+from crawltwin.plan.what_if.polling import HEADINGS
 from crawltwin.plan.wording import instruction, kind_of, with_interval
 from crawltwin.report.inline import plain
 
@@ -38,6 +39,9 @@ def show_plan(found: Plan) -> None:
         if one.moves:
             points = [(point.value, point.policy or "none found") for point in one.points]
             show_table(f"missing: {one.name} ({one.option})", (one.name.removeprefix("the "), "policy"), points)
+    if found.polling:
+        columns = (HEADINGS[0], *(f">{one}" for one in HEADINGS[1:]))
+        show_table("the same policy, looked at less often", columns, [point.shown() for point in found.polling])
     _show_checks(found)
     inputs = [(one.name, one.value, _ORIGINS[one.source]) for one in found.inputs]
     show_table("what this rests on", ("input", "value", "origin"), inputs)

@@ -128,6 +128,7 @@ def test_the_report_is_whole(found):
         "What the plan rests on",
         "How sure is that",
         "Simulation and replay",
+        "What polling costs",
         "What if",
         "The log and its model",
     ):

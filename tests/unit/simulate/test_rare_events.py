@@ -31,6 +31,13 @@ def test_one_in_a_billion():
     assert found.lost > 100
 
 
+def test_a_trickle_that_is_idle_nearly_always():
+    """Levels are reached in a hundredth of the pages; the first look sees hardly any, and longer ones do."""
+    found = rare_loss(queue(0.01, 4), pages=20_000, replications=10, workers=1, confidence=0.999)
+    assert found.splits.levels
+    assert found.loss_probability.covers(exact_loss(0.01, 4))
+
+
 def test_a_loss_that_is_not_rare_is_the_one_that_is_counted():
     scenario = examples.load("paper")
     counted = simulate(scenario, pages=50_000, workers=1, confidence=0.999)["loss_probability"]

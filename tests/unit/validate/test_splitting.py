@@ -25,6 +25,7 @@ def queue(load: float, capacity: int) -> Scenario:
     [
         (ValidationPlan(), 4e-4, True),  # below its absolute margin: 0 would be called equivalent
         (ValidationPlan(), 6e-4, False),
+        (ValidationPlan(), 1e-15, False),  # a buffer that never fills
         (ValidationPlan(), 0.0, False),  # a loss that is impossible is a constant, which counting proves
         (ValidationPlan(rare_margin=0), 1e-9, False),
         (ValidationPlan(pages=10_000), 1e-9, False),

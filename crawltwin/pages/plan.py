@@ -99,7 +99,7 @@ def _comparison(found: Plan) -> list[Block]:
         "No interval is known: the log was not resampled."
         if doubt is None
         else "In brackets: where 95 of 100 values lie when the log is resampled and the model fitted again "
-        f"({doubt.redraws} times)."
+        f"({doubt.redraws} times){'' if found.clock is None else ', and over both readings of the clock'}."
     )
     robots = found.settings.recorded
     today = "one robot" if robots == 1 else f"all {robots} robots"
@@ -170,14 +170,14 @@ def _choice(found: Plan) -> str:
     if found.clock is not None:
         return (
             f"{found.clock.choice_in_words()} In the likelier reading it costs {found.optimum.best.cost:.5g}, "
-            f"{found.optimum.profit:.1f}% below the best fixed number of robots."
+            f"{found.gain_words}."
         )
     certificate = found.certificate
     best = certificate is not None and certificate.threshold_is_best
     proof = "No better backlog rule exists (proof in the appendix)." if best else "See the appendix for what is proved."
     return (
-        f"It has the least cost, {found.optimum.best.cost:.5g}, {found.optimum.profit:.1f}% below the best fixed "
-        f"number of robots. {proof} The cost is a weighted sum of lost pages, stale pages, time until indexed, "
+        f"It has the least cost, {found.optimum.best.cost:.5g}, {found.gain_words}. "
+        f"{proof} The cost is a weighted sum of lost pages, stale pages, time until indexed, "
         "robots and an idle indexer. [The page to explore](explore.html) lets you move the weights, the limits and the "
         "speeds, and shows at once which policy wins."
     )

@@ -152,6 +152,12 @@ class Plan(Drawn):
         limits = [] if self.trusted else [f"{words[:1].upper()}{words[1:]}." for words in self.limiting]
         return tuple(words for words in (*limits, alone, fewer_pages(self.compared), *self.remarks) if words)
 
+    @property
+    def gain_words(self) -> str:
+        """The cost beside that of the best fixed number of robots; a policy for two readings may cost more in one."""
+        gain = self.optimum.profit
+        return f"{abs(gain):.1f}% {'below' if gain >= 0 else 'above'} the best fixed number of robots"
+
     @cached_property
     def doubt_words(self) -> tuple[str, ...]:
         """What the resampled traces say of the decision, as sentences; empty where there are none."""

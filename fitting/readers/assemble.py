@@ -86,7 +86,7 @@ class Pieces:
             file.notes.append(f"{source.name} breaks off: {source.broken_off}; what came before it is used")
         broken = sum(part.broken for part in file.parts)
         rows = sum(part.rows for part in file.parts)
-        if not rows and not broken:
+        if not broken and not file.deliveries:
             file.notes.append(f"{source.name} holds no deliveries")
         if broken > self._max_broken * (rows + broken):
             shown = [line for part in file.parts for line in part.broken_shown][:3]

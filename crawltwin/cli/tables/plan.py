@@ -57,8 +57,8 @@ def _show_choice(found: Plan) -> None:
         say(plain(found.clock.choice_in_words()))
     proved = found.certificate is not None and found.certificate.threshold_is_best
     say(
-        f"{found.policy}: cost {number(found.optimum.best.cost, 5)}, {found.optimum.profit:.1f}% below the best fixed "
-        f"number of robots.{' No better backlog rule exists.' if proved else ''}",
+        f"{found.policy}: cost {number(found.optimum.best.cost, 5)}, {found.gain_words}."
+        f"{' No better backlog rule exists.' if proved else ''}",
         f"The cost comes from: {', '.join(f'{term.name} {term.share:.1%}' for term in found.terms)}.",
     )
 

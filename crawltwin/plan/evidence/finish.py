@@ -1,10 +1,12 @@
-"""When will it be done: the time to finish a list of URLs, with the doubt of the fitted rate and the log's pauses.
+"""When will it be done: the time to finish a list of URLs, with all the doubt that the log leaves.
 
-In the model the time to fetch a list has a mean and a variance (`analytic.completion`). Three things are added to it.
-The rate was fitted: on each resampled trace it is another one, and the mean is scaled by it. The crawler pauses: while
-it runs, pauses come as a Poisson stream whose rate is that of the log, with the doubt that so many pauses leave (a
-gamma law, Jeffreys' prior), and each is as long as one of those in the log. And chance inside the model: a gamma draw
-of its variance. The list is finished when its last URL is fetched; links that are found on the way are not counted.
+In the model the time to fetch a list has a mean and a variance (`analytic.completion`). Four things are added to it.
+The rate was fitted: on each resampled trace it is another one, and the mean is scaled by it. The pace drifts, crawls
+slow down and end with a few slow hosts: a factor that the log's own history tells (`slowdown`). The crawler pauses:
+while it runs, pauses come as a Poisson stream whose rate is that of the log, with the doubt that so many pauses leave
+(a gamma law, Jeffreys' prior), and each is as long as one of those in the log. And chance inside the model: a gamma
+draw of its variance. The list is finished when its last URL is fetched; links that are found on the way are not
+counted.
 """
 
 from __future__ import annotations
@@ -14,13 +16,19 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from analytic import Completion
 from crawltwin.model.checks import FloatArray
+from crawltwin.plan.evidence.slowdown import run_dry, slowdown_factor
 from crawltwin.plan.wording import in_time
-from fitting import FitResult
+from fitting import CountLog, FitResult
 
 DRAWS = 4000
+EACH = 200
+"""Pauses of one draw that are drawn one by one; the sum of more is normal."""
+MOST = 1e9
+"""Pauses that are expected in one draw at most: more would not end within any lifetime."""
 ENDS = (0.05, 0.95)
 """The interval that is told: nine of ten crawls are done inside it."""
 
@@ -67,7 +75,7 @@ class FinishTimes:
         doubt = "" if self.rate_doubted else "; the doubt of the fitted rate is not known and not counted in"
         return (
             f"{self.urls:,} URLs are fetched in {self.plan.in_words()} under the policy, in {self.today.in_words()} "
-            f"today; {counted}{doubt}. Links that are found on the way are not counted."
+            f"today; {counted}; the drift of its pace is counted in{doubt}. Links that are found on the way are not."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -95,10 +103,24 @@ def finish_of(done: Completion, rates: FloatArray, fitted: float, fit: FitResult
     factors = fitted / rng.choice(rates, DRAWS) if rates.size else np.ones(DRAWS)
     spread = max(done.variance, 0.0) / done.mean
     chance = rng.gamma(done.mean / spread, spread, DRAWS) if spread > 0 else np.full(DRAWS, done.mean)
-    running = chance * factors
+    running = chance * factors * slowdown_factor(*_history(fit), done.urls, _dry(fit), rng, DRAWS)
     total = running + _paused(running, fit, rng)
     low, median, high = np.quantile(total, (ENDS[0], 0.5, ENDS[1]))
     return Finish(float(median), float(low), float(high), done.mean)
+
+
+def _history(fit: FitResult) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """Pages that had come, and the time until then without the pauses: at each page, or at the end of each interval."""
+    log = fit.log
+    if isinstance(log, CountLog):
+        return np.cumsum(log.count), np.cumsum(log.length)
+    gaps = np.diff(log.seconds, prepend=0.0)
+    gaps[[stretch.first for stretch in fit.cleaning.stretches[1:]]] = 0.0
+    return np.arange(1, gaps.size + 1), np.cumsum(gaps)
+
+
+def _dry(fit: FitResult) -> float:
+    return 0.0 if isinstance(fit.log, CountLog) else run_dry(fit.log.host)
 
 
 def _paused(running: FloatArray, fit: FitResult, rng: np.random.Generator) -> FloatArray:
@@ -110,7 +132,10 @@ def _paused(running: FloatArray, fit: FitResult, rng: np.random.Generator) -> Fl
     if not lengths.size or observed <= 0:
         return np.zeros_like(running)
     rate = rng.gamma(lengths.size + 0.5, 1.0, running.size) / observed
-    counts = rng.poisson(rate * running)
-    drawn = rng.choice(lengths, int(counts.sum()))
-    owner = np.repeat(np.arange(running.size), counts)
-    return np.bincount(owner, weights=drawn, minlength=running.size).astype(np.float64)
+    counts = rng.poisson(np.minimum(rate * running, MOST))
+    single = np.where(counts <= EACH, counts, 0)
+    drawn = rng.choice(lengths, int(single.sum()))
+    owner = np.repeat(np.arange(running.size), single)
+    many = counts - single
+    sums = many * lengths.mean() + np.sqrt(many) * lengths.std() * rng.standard_normal(running.size)
+    return np.asarray(np.bincount(owner, weights=drawn, minlength=running.size) + np.maximum(sums, 0.0))

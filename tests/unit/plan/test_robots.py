@@ -1,4 +1,4 @@
-"""What a robot is in a log, and when a list is done."""
+"""What a robot is in a log."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from crawltwin.plan import demo_trace
-from crawltwin.plan.evidence.finish import FinishTimes, finish_of
 from crawltwin.plan.evidence.robots import RobotsInLog, robots_in_log
 from crawltwin.plan.settings import PlanSettings
 from fitting import read_log
@@ -72,37 +71,3 @@ def test_robots_that_do_not_fit_the_log():
     assert "--fetches-per-robot 2 or more" in few.misfit()
     assert RobotsInLog(989, 3.4, robots=2, fetches_per_robot=2).misfit() == ""
     assert "names 8 threads" in RobotsInLog(8, 3.4, robots=10, fetches_per_robot=1).misfit()
-
-
-def _fit(*stretches):
-    return SimpleNamespace(cleaning=SimpleNamespace(stretches=tuple(Stretch(0, 1, a, b, True) for a, b in stretches)))
-
-
-def _done(mean, variance=0.0):
-    return SimpleNamespace(mean=mean, variance=variance)
-
-
-def test_without_pauses_and_doubt_the_model_answers():
-    found = finish_of(_done(100.0, 25.0), np.zeros(0), 1.0, _fit((0.0, 50.0)), seed=1)
-    # A normal law of standard deviation 5: the ends of nine tenths are 1.645 of it away.
-    assert found.median == pytest.approx(100.0, abs=0.3)
-    assert (found.low, found.high) == (pytest.approx(100 - 8.22, abs=0.6), pytest.approx(100 + 8.22, abs=0.6))
-
-
-def test_the_doubt_of_the_rate_widens_the_answer():
-    rates = np.array([0.5, 1.0, 2.0])
-    found = finish_of(_done(100.0), rates, 1.0, _fit((0.0, 50.0)), seed=1)
-    assert (found.low, found.median, found.high) == (50.0, 100.0, 200.0)
-
-
-def test_pauses_are_counted_in():
-    # 400 pauses of 10 s in 4,000 s of running: a pause of 10 s every 10 s, so that all takes twice as long.
-    stretches = [(20.0 * k, 20.0 * k + 10.0) for k in range(401)]
-    found = finish_of(_done(1000.0), np.zeros(0), 1.0, _fit(*stretches), seed=1)
-    assert found.median == pytest.approx(2000.0, rel=0.02)
-    # Poisson counts of mean 100, and the doubt of 400 pauses: a standard deviation of about 10 * sqrt(100 + 25).
-    assert found.high - found.low == pytest.approx(2 * 1.645 * 10 * np.sqrt(125), rel=0.1)
-    words = FinishTimes(500, found, found, 400, rate_doubted=False).in_words()
-    assert "500 URLs are fetched in 33" in words
-    assert "pauses like the 400 of the log are counted in" in words
-    assert "doubt of the fitted rate is not known" in words

@@ -90,3 +90,15 @@ def test_what_a_format_does_not_tell_cannot_be_asked_of_it(written):
         read_log(path, options=ReadOptions(only_type="text/html"))
     with pytest.raises(InputError, match="--where must be left out for the format scrapy"):
         read_log(path, log_format="scrapy", options=ReadOptions(where=("a=1",)))
+
+
+def test_a_rotated_file_of_failed_fetches_alone_is_noted(written):
+    line = (
+        "2024-05-01T10:00:{0:02d}.000Z {1} 99 http://a.org/{0} L http://a.org/ text/html #1 20240501100000000+1 "
+        "sha1:A - -\n"
+    )
+    good = written("".join(line.format(i, 200) for i in range(20)), "crawl.log.1")
+    failed = written("".join(line.format(i, 404) for i in range(20)), "crawl.log.2")
+    log = read_log([good, failed])
+    assert (len(log), log.dropped) == (20, {"HTTP error status": 20})
+    assert "crawl.log.2 holds no deliveries" in " ".join(log.notes)

@@ -1,0 +1,1 @@
+"""Measurements on whole logs: those named on the command line, and made ones."""

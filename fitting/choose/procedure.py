@@ -78,7 +78,7 @@ def fit(
 
     Notes
     -----
-    Cost: about 10 s of one processor for 65,000 gaps, a minute for a million.
+    Cost: about 10 s of one processor for 65,000 gaps, a minute for five million; see docs/scale.md.
     """
     began = time.perf_counter()
     chosen = options or FitOptions()

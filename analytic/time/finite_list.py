@@ -4,6 +4,11 @@ The crawler delivers until the list is used up (a last batch that is larger than
 the robots stop and the backlog is worked off. The chain is the scenario's with one more coordinate, the number n of
 URLs still to be delivered; pages lost or obsolete are not fetched again.
 
+Robots that finish their fetch: a URL is one fetch, whatever it delivers, and n counts the URLs not yet delivered,
+those in flight among them. The list ends when its URLs are handed out; what is in flight then is finished. With n URLs
+left no more than n can be fetched, so the crawler is the one whose controller wants min(r, n) robots in place of r:
+other matrices for the last N URLs, and the same recursion.
+
 n never grows. With A the rates that leave n alone and :math:`U_k` those of a batch of k, the moments of the time to
 finish follow from n = 0 upwards,
 
@@ -19,8 +24,8 @@ correction is the stated error.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +38,7 @@ from analytic.chain.primitives import Chain
 from analytic.chain.sizes import refuse_above
 from analytic.time.absorption import QUANTILES, AbsorptionTime
 from crawltwin.model import checks
+from crawltwin.model.arrivals.fetching import FetchingRobots
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults, InputError
 from crawltwin.model.results.display import Drawn
@@ -59,7 +65,7 @@ class Completion(Drawn):
     mean, variance, skewness : float
         Of the time to finish.
     lost, obsolete, indexed : float
-        Expected numbers of pages of each fate; they sum to `urls`.
+        Expected numbers of pages of each fate, those of the beginning included.
     extrapolated : bool
         Whether the list was longer than what the recursion walked, and moments were continued as straight lines.
     """
@@ -127,6 +133,9 @@ class Completion(Drawn):
 def completion(scenario: Scenario, urls: int, start: int = 0) -> Completion:
     """Time to finish a list of `urls` URLs, from `start` pages in the system.
 
+    The crawler is under way: its arrival phase is in equilibrium, and robots that finish their fetch have the first
+    URLs of the list in flight. A URL is a page, or with such robots a fetch.
+
     Cost: one sparse factorisation and three solves per URL (up to a few thousand), some 0.1 ms each at K = 20.
 
     Examples
@@ -136,65 +145,82 @@ def completion(scenario: Scenario, urls: int, start: int = 0) -> Completion:
     >>> round(one.mean, 6)
     2.25
     """
-    scenario.check_features(("indexers", "resume", "check_every", "switching"), "the time to finish a list")
     faults = Faults()
     checks.integer(urls, "urls", faults, at_least=1)
     checks.integer(start, "start", faults, at_least=0, at_most=scenario.capacity)
     faults.raise_if_any()
+    chain = Chain.of(scenario)
+    if isinstance(scenario.arrivals, FetchingRobots):
+        chain = _at_most(chain, scenario.arrivals, urls)
     refuse_above(
         MAX_STATES,
-        Chain.of(scenario).states,
+        chain.states,
         "the chain",
         "Use a smaller capacity, or exponential obsolescence, or simulate.",
     )
     return _List(scenario, urls, start).completion()
 
 
+@dataclass(frozen=True, eq=False)
+class _Running:
+    """A: rates that leave the counter alone, with the whole rate out on the diagonal."""
+
+    rates: Any
+
+    @cached_property
+    def factor(self) -> Any:
+        return splu(sp.csc_matrix(-self.rates))
+
+
+@dataclass(frozen=True, eq=False)
+class _Layer:
+    """The rates while some number of URLs is left.
+
+    Parameters
+    ----------
+    running : _Running
+    steps : mapping
+        How far the counter falls -> rates of such deliveries, and the rates of pages lost with them.
+    """
+
+    running: _Running
+    steps: Mapping[int, tuple[Any, FloatArray]]
+
+
 class _List:
     """The chain with its counter, in pieces."""
 
     def __init__(self, scenario: Scenario, urls: int, start: int) -> None:
-        self.generator = Generator.of(Chain.of(scenario))
+        chain = Chain.of(scenario)
         self.urls, self.begin = urls, start
+        if isinstance(scenario.arrivals, FetchingRobots):
+            self.layers = _fetching_layers(chain, scenario.arrivals)
+            self.generator = Generator.of(_at_most(chain, scenario.arrivals, urls))
+            self.pages = urls * scenario.arrivals.mean_pages
+        else:
+            self.layers, self.generator, self.pages = _layers(chain), Generator.of(chain), float(urls)
         self.states, self.empty = self.generator.states, int(self.generator.starts[1])
         self.law = self.generator.fresh(start)
-        self.batch = max(kind.pages for kind in self.generator.kinds)
-        self.batches = {k: _batch(self.generator, k) for k in range(1, self.batch + 1)}
-        # A last batch that is larger than the rest of the list is cut to it.
-        self.lasts = {n: _batch(Generator.of(Chain.of(scenario, largest_batch=n)), n) for n in range(1, self.batch + 1)}
 
-    @cached_property
-    def clocks(self) -> Any:
-        """Rates of service and obsolescence."""
-        return total_rates([kind for kind in self.generator.kinds if kind.clock != "arrival"], self.states)
-
-    @cached_property
-    def quiet(self) -> Any:
-        """Phase changes of the arrivals without a delivery."""
-        kinds = self.generator.kinds
-        return total_rates([kind for kind in kinds if kind.clock == "arrival" and not kind.pages], self.states)
-
-    @cached_property
-    def running(self) -> Any:
-        """A: rates that leave the counter alone while the list lasts, with the whole rate out on the diagonal."""
-        out = _sums(self.clocks) + _sums(self.quiet) + sum(_sums(U) for U, _ in self.batches.values())
-        return sp.csr_array(self.clocks + self.quiet - sp.diags_array(out))
+    def layer(self, n: int) -> _Layer:
+        """The rates with n URLs left: far from the end they are the same for all n."""
+        return self.layers[min(n, len(self.layers)) - 1]
 
     @cached_property
     def draining(self) -> Any:
         """Rates once the list is used up, on the levels with pages; the empty system is the end."""
-        full = sp.csr_array(self.clocks - sp.diags_array(_sums(self.clocks)))
+        clocks = _clocks(self.generator)
+        full = sp.csr_array(clocks - sp.diags_array(_sums(clocks)))
         return full[self.empty :, self.empty :]
 
     def completion(self) -> Completion:
         walked = min(self.urls, STRETCH)
-        end, run = splu(sp.csc_matrix(-self.draining)), splu(sp.csc_matrix(-self.running))
         stale = self.generator.count_rate("obsolete")
-        done = [self._at_end(end, stale)]
-        reach = self.batch
+        done = [self._at_end(splu(sp.csc_matrix(-self.draining)), stale)]
+        reach = max(self.layers[-1].steps)
         history: list[FloatArray] = []
         for n in range(1, walked + 1):
-            done.append(self._before(run, done, n, stale))
+            done.append(self._before(done, n, stale))
             if len(done) > reach + 1:
                 done.pop(0)
             if n > walked - 2:
@@ -206,7 +232,7 @@ class _List:
             values = values + (self.urls - walked) * (values - before)
         mean, variance, cubed, lost, obsolete = values.tolist()
         skewness = cubed / variance**1.5 if variance > 0 else 0.0
-        indexed = self.urls + self.begin - lost - obsolete
+        indexed = self.pages + self.begin - lost - obsolete
         exact = None if extrapolated else self._with_counter(mean, variance)
         return Completion(self.urls, mean, variance, skewness, lost, obsolete, indexed, extrapolated, exact)
 
@@ -220,11 +246,10 @@ class _List:
         x[inside, 4] = factor.solve(stale[inside])
         return x
 
-    def _before(self, factor: Any, done: list[FloatArray], n: int, stale: FloatArray) -> FloatArray:
+    def _before(self, done: list[FloatArray], n: int, stale: FloatArray) -> FloatArray:
         """Columns for n from those for fewer; `done[-k]` belongs to n - k."""
-        arriving = np.zeros_like(done[-1])
-        for k in range(1, min(self.batch, n) + 1):
-            U, lost = self.lasts[n] if k == n else self.batches[k]
+        arriving, factor = np.zeros_like(done[-1]), self.layer(n).running.factor
+        for k, (U, lost) in self.layer(n).steps.items():
             arriving += U @ done[-k]
             arriving[:, 3] += lost
         x = np.zeros_like(arriving)
@@ -238,16 +263,15 @@ class _List:
     def _with_counter(self, mean: float, variance: float) -> AbsorptionTime | None:
         """The whole chain with its counter, where it is small enough for exact quantiles."""
         states = self.urls * self.states
-        fastest = float(np.abs(self.running.diagonal()).max())
+        fastest = float(np.abs(self.layers[-1].running.rates.diagonal()).max())
         if states * fastest * (mean + 10 * math.sqrt(max(variance, 0.0))) > EXACT_WORK:
             return None
         count = self.urls
         rows: list[list[Any]] = [[None] * (count + 1) for _ in range(count + 1)]
         inside = self.empty
         for row, n in enumerate(range(count, 0, -1)):
-            rows[row][row] = self.running
-            for k in range(1, min(self.batch, n) + 1):
-                U = self.lasts[n][0] if k == n else self.batches[k][0]
+            rows[row][row] = self.layer(n).running.rates
+            for k, (U, _) in self.layer(n).steps.items():
                 rows[row][row + k] = U[:, inside:] if k == n else U
         rows[count][count] = self.draining
         law = np.zeros(count * self.states + self.states - inside)
@@ -261,9 +285,69 @@ def _central(mean: float, second: float, third: float, lost: float, obsolete: fl
     return np.array([mean, variance, third - 3 * mean * second + 2 * mean**3, lost, obsolete])
 
 
-def _batch(generator: Generator, size: int) -> tuple[Any, FloatArray]:
-    """Rates of batches of `size` pages, and the rates of pages lost with them."""
-    own = [kind for kind in generator.kinds if kind.pages == size]
+def _layers(chain: Chain) -> list[_Layer]:
+    """Rates with 1, 2, ... URLs left where a page is a URL; the last holds for all longer lists."""
+    generator = Generator.of(chain)
+    batch = max(kind.pages for kind in generator.kinds)
+    batches = {k: _deliveries(generator, k) for k in range(1, batch + 1)}
+    running = _running(generator, [U for U, _ in batches.values()])
+    found = []
+    for n in range(1, batch + 1):
+        # A last batch that is larger than the rest of the list is cut to it.
+        last = _deliveries(Generator.of(Chain.of(chain.scenario, largest_batch=n)), n)
+        found.append(_Layer(running, {**{k: batches[k] for k in range(1, n)}, n: last}))
+    return [*found, _Layer(running, batches)]
+
+
+def _fetching_layers(chain: Chain, robots: FetchingRobots) -> list[_Layer]:
+    """Rates with 1, 2, ... URLs left, those in flight among them, where a fetch is a URL."""
+    most = max(chain.controller.policy.robots_used)
+    generators = [Generator.of(_at_most(chain, robots, n)) for n in range(1, most + 1)]
+    found = []
+    for n in range(1, most + 2):
+        # After the delivery one URL less is left; after the last one nobody looks at the fetches.
+        here, after = generators[min(n, most) - 1], generators[max(n - 2, 0)]
+        step = _deliveries(after)
+        found.append(_Layer(_running(here, [step[0]]), {1: step}))
+    return found
+
+
+def _at_most(chain: Chain, arrivals: FetchingRobots, fetches: int) -> Chain:
+    """The chain in which at most so many robots are ever wanted, on the phases of all numbers of fetches."""
+    used = chain.controller.policy.robots_used
+    every = arrivals.matrices(range(1, max(used) + 1))
+    wanted = {robots: min(robots, fetches) for robots in used}
+
+    def chosen(by_robots: Mapping[int, Any]) -> dict[int, Any]:
+        return {robots: by_robots[fewer] for robots, fewer in wanted.items()}
+
+    matrices = replace(
+        every,
+        D=chosen(every.D),
+        start_law=chosen(every.start_law),
+        entrances=None if every.entrances is None else chosen(every.entrances),
+        returns=None if every.returns is None else chosen(every.returns),
+        least_fetches=dict.fromkeys(used, 1),
+    )
+    controller = replace(chain.controller, matrices=matrices)
+    return replace(chain, controller=controller, flows=controller.flows(chain.top))
+
+
+def _clocks(generator: Generator) -> Any:
+    """Rates of service, obsolescence and polls."""
+    return total_rates([kind for kind in generator.kinds if kind.clock != "arrival"], generator.states)
+
+
+def _running(generator: Generator, deliveries: Sequence[Any]) -> _Running:
+    """All rates but those of deliveries, which lead out."""
+    quiet = [kind for kind in generator.kinds if kind.clock == "arrival" and not kind.pages]
+    inside = _clocks(generator) + total_rates(quiet, generator.states)
+    return _Running(sp.csr_array(inside - sp.diags_array(_sums(inside) + sum(_sums(U) for U in deliveries))))
+
+
+def _deliveries(generator: Generator, size: int | None = None) -> tuple[Any, FloatArray]:
+    """Rates of batches of `size` pages, or of all, and the rates of pages lost with them."""
+    own = [kind for kind in generator.kinds if (kind.pages > 0 if size is None else kind.pages == size)]
     lost = sum((kind.lost * _sums(kind.rates) for kind in own), start=np.zeros(generator.states))
     return total_rates(own, generator.states), np.asarray(lost)
 

@@ -113,10 +113,14 @@ class FetchingRobots(ControlledArrivals):
         """Largest number of pages per fetch."""
         return max(size for size, share in enumerate(self.pages, start=1) if share > 0)
 
+    @property
+    def mean_pages(self) -> float:
+        """Pages per fetch."""
+        return sum(size * share for size, share in enumerate(self.pages, start=1))
+
     def page_rate(self, robots: int) -> float:
         """Pages per unit of time with so many robots wanted for ever."""
-        mean_pages = sum(size * share for size, share in enumerate(self.pages, start=1))
-        return robots * mean_pages * self._environment.mean_pace / self.fetch.mean
+        return robots * self.mean_pages * self._environment.mean_pace / self.fetch.mean
 
     @property
     def _environment(self) -> Spells:

@@ -29,7 +29,7 @@ import numpy as np
 from analytic.policy.decision import Question, Relaxation
 from analytic.policy.modes import IntArray, as_rates
 from analytic.policy.policy_iteration import BoolArray
-from analytic.policy.response_interval import SERVED, EndBound, ResponseInterval, cheapest_share
+from analytic.policy.response_interval import SERVED, SOJOURN, EndBound, ResponseInterval, cheapest_share
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
 
@@ -127,6 +127,8 @@ class BranchAndBound:
         self.weights = process.weights
         self._numbers = count()
         self._closed = np.inf
+        # A relaxation proves no more for all tables than for the best one alone: nodes above that need no more work.
+        self._ceiling = np.inf
         # Bounds are computed from costs of this size: differences below this are rounding.
         self._rounding = 1e-14 * process.cost_scale
 
@@ -136,6 +138,10 @@ class BranchAndBound:
         self.table, self.best, self.start = start.copy(), self.process.cost_of(start), first.start
         loosest = self.process.relax(Question(self.allowed), self.start)
         a, served = self.weights.response, first.rates[SERVED]
+        if self.settings.by_level and not self.process.exact and served > 0:
+            response = float(first.rates[SOJOURN] / served)
+            own = Question(Question.of(start, self.allowed.shape[1]).allowed, a / served, response)
+            self._ceiling = self.process.relax(own, self.start).bound + a * response
         longest = (self.best - loosest.bound) / a if a > 0 and np.isfinite(self.best) else 0.0
         interval = ResponseInterval(0.0, longest, a / served if served > 0 else 0.0)
         heap = [_Node(loosest.bound, next(self._numbers), interval, self.allowed, (self.start, self.start))]
@@ -153,7 +159,12 @@ class BranchAndBound:
     @property
     def _worthwhile(self) -> float:
         """Nodes with a lower bound are worth expanding; the final bound is at most that of what was closed."""
-        return self._goal if self.process.exact else min(self._goal, self._closed)
+        return self._enough if self.process.exact else min(self._enough, self._closed)
+
+    @property
+    def _enough(self) -> float:
+        """The bound at which a node is closed."""
+        return min(self._goal, self._ceiling)
 
     @property
     def _goal(self) -> float:
@@ -167,7 +178,7 @@ class BranchAndBound:
                 return []
         a, (low, high, multiplier) = self.weights.response, node.interval
         found = [
-            self.process.relax(Question(node.allowed, multiplier, v), start, self._goal - a * v)
+            self.process.relax(Question(node.allowed, multiplier, v), start, self._enough - a * v)
             for v, start in zip((low, high), node.starts, strict=True)
         ]
         ends = [EndBound(end.bound + a * v, end.rates) for end, v in zip(found, (low, high), strict=True)]
@@ -180,14 +191,14 @@ class BranchAndBound:
             mixed = one + cheapest_share(one, other, self.weights) * (other - one)
             self.best = min(self.best, float(as_rates(mixed).cost(self.weights)))
         if (
-            bound >= self._goal
-            or min(end.gain + a * v for end, v in zip(found, (low, high), strict=True)) >= self._goal
+            bound >= self._enough
+            or min(end.gain + a * v for end, v in zip(found, (low, high), strict=True)) >= self._enough
         ):
             # In the second case only rounding keeps the bound below the goal, and branching would not help: the node
             # is closed, and its bound counts as it is.
             return self._close(bound)
         if not self.process.exact and (
-            (single and slack <= NARROW * (self._goal - bound))
+            (single and slack <= NARROW * (self._enough - bound))
             or (not by_level and slack <= self.settings.tolerance * abs(self.best))
         ):
             # What is missing is not the response time but what the relaxation does not know.

@@ -47,7 +47,7 @@ from analytic.policy.tables import (
     weights_of,
     widest_level,
 )
-from analytic.policy.window.process import WindowProcess
+from analytic.policy.window.process import SCREEN_STATES, WindowProcess
 from analytic.policy.window.search import bound_thresholds, bounding
 from crawltwin.model import CostWeights, InputError, Scenario, TooLargeError
 from crawltwin.model.checks import FloatArray, count
@@ -149,7 +149,12 @@ def _check_size(scenario: Scenario) -> None:
         faults.add(
             "arrivals",
             f"every set of at most {MAX_NUMBERS} numbers of robots is compared; got {numbers} numbers",
-            "There are 2^n sets: give the modes of fewer numbers of robots, for example 1, 2, 4, 8, 16.",
+            "There are 2^n sets: "
+            + (
+                "let one robot stand for several, or compare a few policies with `crawltwin simulate`."
+                if scenario.arrivals.kind == "fetching"
+                else "give the modes of fewer numbers of robots, for example 1, 2, 4, 8, 16."
+            ),
         )
     if faults:
         raise TooLargeError(faults)
@@ -281,7 +286,7 @@ class _Search:
 
         def solved(robots: tuple[int, ...], thresholds: tuple[int, ...]) -> tuple[float, float]:
             table = table_of(robots, thresholds, K)
-            solution = process.solution(table)
+            solution = process.solution(table, SCREEN_STATES)
             self.rates[table] = np.array([float(solution.rates.amount(name)) for name in RATES])
             self.costs[table] = float(solution.measures["cost"])
             return self.costs[table], float(solution.errors.get("cost", 0.0))

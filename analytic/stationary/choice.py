@@ -90,6 +90,13 @@ def solve(scenario: Scenario, method: str = "auto", *, progress: Progress | None
     return assemble(chain, solved, chosen, why, began)
 
 
+def solve_by_windows(scenario: Scenario, max_states: int) -> Solution:
+    """As `solve` with method `window`, on windows of at most so many states; the errors are what is left then."""
+    began, chain = time.perf_counter(), Chain.of(scenario)
+    why = f"windows of at most {count(max_states)} states asked for"
+    return assemble(chain, _window(chain, None, max_states), "window", why, began)
+
+
 def assemble(chain: Chain, solved: Solved, method: str, why: str, began: float) -> Solution:
     """All measures from what a method found."""
     scenario = chain.scenario
@@ -162,10 +169,11 @@ def _matrix_free(chain: Chain, progress: Progress | None) -> Solved:
     )
 
 
-def _window(chain: Chain, progress: Progress | None) -> Solved:
+def _window(chain: Chain, progress: Progress | None, max_states: int | None = None) -> Solved:
+    from analytic.stationary.window import MAX_STATES as DEFAULT
     from analytic.stationary.window import solve_window
 
-    found = solve_window(chain, progress=progress)
+    found = solve_window(chain, max_states=max_states or DEFAULT, progress=progress)
     notes = [
         f"windows of {found.windows[0]} to {found.windows[-1]} ordered pages"
         + (": the last forgets nothing, so the answer is exact" if found.exact else ", every measure extrapolated")

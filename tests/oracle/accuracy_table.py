@@ -117,7 +117,7 @@ def alone(seed: int) -> Case:
 
 
 TOLERANCES = (1e-2, 1e-4)
-ALONE, ALONE_TOLERANCES = 200, (0.1, 0.03, 0.01, 1e-3, 1e-4)
+ALONE, ALONE_TOLERANCES = 60, (0.1, 0.03, 0.01, 1e-3, 1e-4)
 """How many random crawlers with batches that come alone, and to which tolerances each is solved."""
 
 MAX_STATES = 300_000

@@ -43,7 +43,7 @@ from analytic.policy.window.sweeps import (
     improve_values,
     move_occupation,
 )
-from analytic.stationary.choice import solve
+from analytic.stationary.choice import solve, solve_by_windows
 from analytic.stationary.solution import Solution
 from crawltwin.model import CostWeights, LevelPolicy
 from crawltwin.model.checks import FloatArray
@@ -59,10 +59,17 @@ ROUNDS = 60
 """Rounds of `SWEEPS` sweeps at most; the bound holds wherever they stop."""
 
 SWEEPS = 8
-"""Sweeps over the values between two bounds."""
+"""Sweeps over the values between two bounds, at most."""
 
 CLOSE = 1e-7
 """Relative distance of bound and mean Bellman step at which the iteration stops."""
+
+
+HOPELESS = 0.02
+"""Distance of bound and mean Bellman step, relative to what is missing, at which a target is given up."""
+
+COST_STATES, SCREEN_STATES = 300_000, 40_000
+"""Largest window chain on which the cost of the best policy is found, and those of the others."""
 
 
 class _Start(NamedTuple):
@@ -208,24 +215,28 @@ class WindowProcess(ModeChains):
         start : optional
             `start` of an earlier answer.
         target : float
-            The iteration stops once the bound is at least this.
+            The iteration stops once the bound is at least this, or once it is plain that it will not be.
         """
         costs = (self._cost(0, question), self._cost(1, question))
         values, occupied, actions, gain = self._begin(start)
         bound = -np.inf
         states, rates = self.states, self._rates
-        for _ in range(ROUNDS):
-            for _ in range(SWEEPS):
+        for turn in range(ROUNDS):
+            # A start that is nearly right needs little: short rounds first.
+            sweeps = min(2 << turn, SWEEPS)
+            for _ in range(sweeps):
                 improve_values(states, rates, costs, question.allowed, values, gain)
             # From the least value up: the bound needs values that are not negative.
             lift = min(float(values.ahead[0].min()), float(values.ahead_empty[0].min()))
             values.ahead[0] -= lift
             values.ahead_empty[0] -= lift
             least, gain, regrets = bellman_steps(states, rates, costs, question.allowed, values, occupied, actions)
-            for _ in range(SWEEPS // 2):
+            for _ in range(sweeps // 2):
                 move_occupation(states, rates, actions, occupied)
             bound = max(bound, least)
-            if bound >= target or abs(gain - least) <= CLOSE * abs(gain):
+            missing = target - gain
+            hopeless = np.isfinite(target) and abs(gain - least) <= HOPELESS * missing
+            if bound >= target or hopeless or abs(gain - least) <= CLOSE * abs(gain):
                 break
         earned = self._earned(actions, occupied)
         keep = _Start(
@@ -263,19 +274,26 @@ class WindowProcess(ModeChains):
         return np.asarray(np.einsum("xab,xabf->f", occupied.p, chosen) + occupied.p_empty @ idle)
 
     @cached_property
-    def _solved(self) -> dict[tuple[int, ...], Solution]:
+    def _solved(self) -> dict[tuple[tuple[int, ...], int], Solution]:
         return {}
 
-    def solution(self, robots: tuple[int, ...]) -> Solution:
-        """What `solve` finds for one table of robots by level; kept for later calls."""
-        if robots not in self._solved:
-            method = "auto" if self.chain.states <= EXACT_STATES else "window"
-            self._solved[robots] = solve(self.scenario.replace(policy=LevelPolicy(robots)), method=method)
-        return self._solved[robots]
+    def solution(self, robots: tuple[int, ...], most: int = COST_STATES) -> Solution:
+        """What `solve` finds for one table of robots by level, on windows of at most so many states; kept."""
+        found = self._solved.get((robots, COST_STATES)) or self._solved.get((robots, most))
+        if found is None:
+            scenario = self.scenario.replace(policy=LevelPolicy(robots))
+            small = self.chain.states <= EXACT_STATES
+            found = self._solved[robots, most] = solve(scenario) if small else solve_by_windows(scenario, most)
+        return found
 
     def cost_of(self, table: IntArray, start: _Start | None = None) -> float:  # noqa: ARG002 - of the protocol
-        """Equation (2) for one table of actions by level, by `solve`."""
-        return float(self.solution(tuple(self.robot_numbers[mode] for mode in table)).measures["cost"])
+        """Equation (2) for one table of actions by level, by `solve`; roughly where it is no rival anyway."""
+        robots = tuple(self.robot_numbers[mode] for mode in table)
+        known = min((found.measures["cost"] for found in self._solved.values()), default=np.inf)
+        rough = self.solution(robots, SCREEN_STATES)
+        if rough.measures["cost"] - rough.errors.get("cost", 0.0) > known:
+            return float(rough.measures["cost"])
+        return float(self.solution(robots).measures["cost"])
 
 
 def _over_clocks(states: WindowStates, by_phase: FloatArray) -> FloatArray:

@@ -24,8 +24,8 @@ correction is the stated error.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from analytic.chain.generator import Generator, total_rates
+from analytic.chain.generator import Generator
 from analytic.chain.primitives import Chain
 from analytic.chain.sizes import refuse_above
 from analytic.time.absorption import QUANTILES, AbsorptionTime
@@ -151,7 +151,7 @@ def completion(scenario: Scenario, urls: int, start: int = 0) -> Completion:
     faults.raise_if_any()
     chain = Chain.of(scenario)
     if isinstance(scenario.arrivals, FetchingRobots):
-        chain = _at_most(chain, scenario.arrivals, urls)
+        chain = at_most(chain, scenario.arrivals, urls)
     refuse_above(
         MAX_STATES,
         chain.states,
@@ -161,32 +161,6 @@ def completion(scenario: Scenario, urls: int, start: int = 0) -> Completion:
     return _List(scenario, urls, start).completion()
 
 
-@dataclass(frozen=True, eq=False)
-class _Running:
-    """A: rates that leave the counter alone, with the whole rate out on the diagonal."""
-
-    rates: Any
-
-    @cached_property
-    def factor(self) -> Any:
-        return splu(sp.csc_matrix(-self.rates))
-
-
-@dataclass(frozen=True, eq=False)
-class _Layer:
-    """The rates while some number of URLs is left.
-
-    Parameters
-    ----------
-    running : _Running
-    steps : mapping
-        How far the counter falls -> rates of such deliveries, and the rates of pages lost with them.
-    """
-
-    running: _Running
-    steps: Mapping[int, tuple[Any, FloatArray]]
-
-
 class _List:
     """The chain with its counter, in pieces."""
 
@@ -194,23 +168,23 @@ class _List:
         chain = Chain.of(scenario)
         self.urls, self.begin = urls, start
         if isinstance(scenario.arrivals, FetchingRobots):
-            self.layers = _fetching_layers(chain, scenario.arrivals)
-            self.generator = Generator.of(_at_most(chain, scenario.arrivals, urls))
+            self.layers = fetching_layers(chain, scenario.arrivals)
+            self.generator = Generator.of(at_most(chain, scenario.arrivals, urls))
             self.pages = urls * scenario.arrivals.mean_pages
         else:
-            self.layers, self.generator, self.pages = _layers(chain), Generator.of(chain), float(urls)
+            self.layers, self.generator, self.pages = page_layers(chain), Generator.of(chain), float(urls)
         self.states, self.empty = self.generator.states, int(self.generator.starts[1])
         self.law = self.generator.fresh(start)
 
-    def layer(self, n: int) -> _Layer:
+    def layer(self, n: int) -> Layer:
         """The rates with n URLs left: far from the end they are the same for all n."""
         return self.layers[min(n, len(self.layers)) - 1]
 
     @cached_property
     def draining(self) -> Any:
         """Rates once the list is used up, on the levels with pages; the empty system is the end."""
-        clocks = _clocks(self.generator)
-        full = sp.csr_array(clocks - sp.diags_array(_sums(clocks)))
+        clocks = clock_rates(self.generator)
+        full = sp.csr_array(clocks - sp.diags_array(row_sums(clocks)))
         return full[self.empty :, self.empty :]
 
     def completion(self) -> Completion:
@@ -283,74 +257,3 @@ def _central(mean: float, second: float, third: float, lost: float, obsolete: fl
     """Mean, variance and third central moment, which all grow linearly with the list, and the two counts."""
     variance = second - mean**2
     return np.array([mean, variance, third - 3 * mean * second + 2 * mean**3, lost, obsolete])
-
-
-def _layers(chain: Chain) -> list[_Layer]:
-    """Rates with 1, 2, ... URLs left where a page is a URL; the last holds for all longer lists."""
-    generator = Generator.of(chain)
-    batch = max(kind.pages for kind in generator.kinds)
-    batches = {k: _deliveries(generator, k) for k in range(1, batch + 1)}
-    running = _running(generator, [U for U, _ in batches.values()])
-    found = []
-    for n in range(1, batch + 1):
-        # A last batch that is larger than the rest of the list is cut to it.
-        last = _deliveries(Generator.of(Chain.of(chain.scenario, largest_batch=n)), n)
-        found.append(_Layer(running, {**{k: batches[k] for k in range(1, n)}, n: last}))
-    return [*found, _Layer(running, batches)]
-
-
-def _fetching_layers(chain: Chain, robots: FetchingRobots) -> list[_Layer]:
-    """Rates with 1, 2, ... URLs left, those in flight among them, where a fetch is a URL."""
-    most = max(chain.controller.policy.robots_used)
-    generators = [Generator.of(_at_most(chain, robots, n)) for n in range(1, most + 1)]
-    found = []
-    for n in range(1, most + 2):
-        # After the delivery one URL less is left; after the last one nobody looks at the fetches.
-        here, after = generators[min(n, most) - 1], generators[max(n - 2, 0)]
-        step = _deliveries(after)
-        found.append(_Layer(_running(here, [step[0]]), {1: step}))
-    return found
-
-
-def _at_most(chain: Chain, arrivals: FetchingRobots, fetches: int) -> Chain:
-    """The chain in which at most so many robots are ever wanted, on the phases of all numbers of fetches."""
-    used = chain.controller.policy.robots_used
-    every = arrivals.matrices(range(1, max(used) + 1))
-    wanted = {robots: min(robots, fetches) for robots in used}
-
-    def chosen(by_robots: Mapping[int, Any]) -> dict[int, Any]:
-        return {robots: by_robots[fewer] for robots, fewer in wanted.items()}
-
-    matrices = replace(
-        every,
-        D=chosen(every.D),
-        start_law=chosen(every.start_law),
-        entrances=None if every.entrances is None else chosen(every.entrances),
-        returns=None if every.returns is None else chosen(every.returns),
-        least_fetches=dict.fromkeys(used, 1),
-    )
-    controller = replace(chain.controller, matrices=matrices)
-    return replace(chain, controller=controller, flows=controller.flows(chain.top))
-
-
-def _clocks(generator: Generator) -> Any:
-    """Rates of service, obsolescence and polls."""
-    return total_rates([kind for kind in generator.kinds if kind.clock != "arrival"], generator.states)
-
-
-def _running(generator: Generator, deliveries: Sequence[Any]) -> _Running:
-    """All rates but those of deliveries, which lead out."""
-    quiet = [kind for kind in generator.kinds if kind.clock == "arrival" and not kind.pages]
-    inside = _clocks(generator) + total_rates(quiet, generator.states)
-    return _Running(sp.csr_array(inside - sp.diags_array(_sums(inside) + sum(_sums(U) for U in deliveries))))
-
-
-def _deliveries(generator: Generator, size: int | None = None) -> tuple[Any, FloatArray]:
-    """Rates of batches of `size` pages, or of all, and the rates of pages lost with them."""
-    own = [kind for kind in generator.kinds if (kind.pages > 0 if size is None else kind.pages == size)]
-    lost = sum((kind.lost * _sums(kind.rates) for kind in own), start=np.zeros(generator.states))
-    return total_rates(own, generator.states), np.asarray(lost)
-
-
-def _sums(matrix: Any) -> FloatArray:
-    return np.asarray(matrix.sum(axis=1)).ravel()

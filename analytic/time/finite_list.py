@@ -37,6 +37,7 @@ from analytic.chain.generator import Generator
 from analytic.chain.primitives import Chain
 from analytic.chain.sizes import refuse_above
 from analytic.time.absorption import QUANTILES, AbsorptionTime
+from analytic.time.list_layers import Layer, at_most, clock_rates, fetching_layers, page_layers, row_sums
 from crawltwin.model import checks
 from crawltwin.model.arrivals.fetching import FetchingRobots
 from crawltwin.model.checks import FloatArray

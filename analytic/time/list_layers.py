@@ -25,6 +25,7 @@ class Running:
 
     @cached_property
     def factor(self) -> Any:
+        """Sparse factors of minus A."""
         return splu(sp.csc_matrix(-self.rates))
 
 
@@ -111,4 +112,5 @@ def _deliveries(generator: Generator, size: int | None = None) -> tuple[Any, Flo
 
 
 def row_sums(matrix: Any) -> FloatArray:
+    """Sum of each row of a sparse matrix."""
     return np.asarray(matrix.sum(axis=1)).ravel()

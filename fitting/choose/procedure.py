@@ -129,7 +129,7 @@ def fit(
     tell("robots")
     traces = _traces(logs, raw, data, chosen)
     evidence = evidence_of(traces, seed=chosen.seed)
-    modes = learn_modes(model.slowed(unit), traces, evidence, own=bool(logs))
+    modes = learn_modes(model.slowed(unit), traces, evidence)
     # Held-out likelihoods of gaps as they were: the even clock's densities times its pace.
     held_out = best.slowed(unit).held_out + float(np.mean(data.log_gaps - batches.segments.log_gaps))
     robots = learn_robots(raw, cleaning, batches.segments, held_out, seed=chosen.seed)

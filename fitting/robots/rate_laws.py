@@ -211,12 +211,19 @@ class RobotEvidence:
 
     @property
     def law(self) -> str:
-        """The simplest law that the data do not refute: proportional, power or saturating, free."""
-        if self.verdict != "refuted":
+        """The law in force: proportional, power or saturating, free; the simplest that serves to predict.
+
+        Proportional rates are left where they are refuted, and where they cannot be told but theta is so far from 1
+        that its estimate predicts better (Akaike's rule: by more than the root of 2 standard errors).
+        """
+        if not self.known or self.verdict == "supported":
+            return "proportional"
+        value, error, freedom = self._slope
+        if self.verdict != "refuted" and abs(value - 1) <= math.sqrt(2) * error:
             return "proportional"
         best = min(("power", "saturating"), key=lambda name: self.misfits[name])
         left = len(self.rates) - 2
-        if left == 0 or stats.f.sf(self.misfits[best] / left, left, self._slope[2]) >= LEVEL:
+        if left == 0 or stats.f.sf(self.misfits[best] / left, left, freedom) >= LEVEL:
             return best
         return "free"
 
@@ -261,9 +268,11 @@ class RobotEvidence:
         theta, seen = self.theta, ", ".join(str(one.robots) for one in self.rates)
         told = {
             "supported": "rates proportional to the number of robots are supported",
-            "refuted": f"rates proportional to the number of robots are refuted, and the {self.law} law is used",
+            "refuted": "rates proportional to the number of robots are refuted",
             "cannot tell": "whether rates are proportional to the number of robots cannot be told",
         }[self.verdict]
+        if self.law != "proportional":
+            told += f", and the {self.law} law is used"
         return (
             f"{told}: crawls with {seen} robots bring pages in proportion to r^{theta.value:.3f} "
             f"[{theta.low:.3f}, {theta.high:.3f}] (p = {self.p_proportional:.2g})"

@@ -76,9 +76,11 @@ def test_whether_the_spells_of_the_web_slow_down_with_the_robots_is_told(form):
     whole = BASE.bmap()
     quarter = whole.thinned(0.25) if form == "thinned" else whole.scaled(0.25)
     traces = [(1, _made(quarter, 4000, 1)), (4, _made(whole, 4000, 2))]
-    found = learn_modes(BASE, traces, evidence_of(traces), own=True)
+    found = learn_modes(BASE, traces, evidence_of(traces))
     assert found.form == form
-    assert found.modes[4].process.page_rate == pytest.approx(whole.page_rate)
+    # The rates of single traces are known to 4% here; within the same regimes they are known far better.
+    share = found.modes[1].process.page_rate / found.modes[4].process.page_rate
+    assert share == pytest.approx(0.25, rel=0.04)
     near, far = found.modes[1].process, BASE.bmap().scaled(0.25 if form == "thinned" else 0.5)
     fresh = _made(quarter, 4000, 3)
     best = _likelihood(quarter, fresh)
@@ -90,7 +92,7 @@ def test_a_process_of_another_form_is_fitted_again():
     """One robot without the spells that four robots meet: neither scaled nor thinned, but fitted to its own gaps."""
     alone = np.random.default_rng(4).exponential(2.0, size=3000)
     traces = [(1, Segments.of(alone)), (4, _made(BASE.bmap(), 3000, 5))]
-    found = learn_modes(BASE, traces, evidence_of(traces), own=True)
+    found = learn_modes(BASE, traces, evidence_of(traces))
     assert found.modes[1].source == "refitted"
     mode = found.modes[1].process
     assert mode.phases == 2

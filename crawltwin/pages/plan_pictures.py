@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def levels_picture(masses: Sequence[float], robots: Sequence[int]) -> Figure:
     """Share of time with each number of pages, coloured by the number of robots that run there."""
     numbers = sorted(set(robots), reverse=True)
+    wide = min(masses) < max(masses) / 50
     at = [robots[min(level, len(robots) - 1)] for level in range(len(masses))]
 
     def paint(axes: Axes) -> None:
@@ -27,14 +28,15 @@ def levels_picture(masses: Sequence[float], robots: Sequence[int]) -> Figure:
                 color=COLOURS[index % len(COLOURS)],
                 label=f"{number} robot{'s' if number > 1 else ''}",
             )
-        axes.set_yscale("log")
+        axes.set_yscale("log" if wide else "linear")
         style_axes(axes, "pages in the system", "share of time", whole_x=True)
 
+    scale = " (logarithmic)" if wide else ""
     likely = max(range(len(masses)), key=lambda level: masses[level])
     return draw(
         "levels",
         paint,
-        "How much of the time so many pages are in the system (logarithmic), and how many robots run then.",
+        f"How much of the time so many pages are in the system{scale}, and how many robots run then.",
         f"Bars for 0 to {len(masses) - 1} pages; the most likely number is {likely} with {masses[likely]:.3g} of the "
         f"time, a full system has {masses[-1]:.3g}.",
         data={"share": list(masses), "robots": at},

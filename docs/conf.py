@@ -1,5 +1,6 @@
 """How Sphinx builds the site (`make docs`): everything local, formulas as MathML, which browsers read themselves."""
 
+import ast
 import os
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml
 
 ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("crawltwin", "analytic", "simulate", "fitting", "validate")
 sys.path.insert(0, str(ROOT))
 os.environ["PYTHONPATH"] = str(ROOT)  # for the kernels that run the notebooks
 
@@ -57,6 +59,20 @@ def _block(writer, node):
     raise SkipNode
 
 
+def _every_formula(_app, page, source):
+    """The page of formulas shows the words of every file that has some."""
+    if page != "reference/mathematics":
+        return
+    source[0] += "\n```{eval-rst}\n"
+    for path in sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+        words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        if ":math:" in words or ".. math::" in words:
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            source[0] += f"{name}\n{'-' * len(name)}\n\n.. automodule:: {name}\n   :no-index:\n\n"
+    source[0] += "```\n"
+
+
 def setup(app):
     """Formulas as MathML."""
+    app.connect("source-read", _every_formula)
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))

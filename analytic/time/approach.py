@@ -111,8 +111,8 @@ def transient(scenario: Scenario, times: Sequence[float], start: int | FloatArra
     points = np.array(times, dtype=np.float64)
     if points.ndim != 1 or not points.size or not np.isfinite(points).all() or (points < 0).any():
         raise InputError(f"times must be a non-empty list of numbers not below 0; got {list(times)!r}")
-    generator = _explicit(scenario)
-    chain, walk = generator.chain, _Walk.of(generator)
+    generator = explicit_generator(scenario)
+    chain, walk = generator.chain, Walk.of(generator)
     if points.max() > walk.longest:
         rule = f"times must be at most {walk.longest:g} for rates as fast as {walk.chain.rate:g}; got {points.max():g}"
         raise InputError([Fault("times", rule, "Ask for earlier times, or for the stationary measures.")])
@@ -125,7 +125,7 @@ def transient(scenario: Scenario, times: Sequence[float], start: int | FloatArra
         tuple(points.tolist()),
         tuple(basic_measures(chain, summary) for summary in here),
         tuple(basic_measures(chain, generator.summarise(mean)) for _, mean in found),
-        tuple(_distance(p, stationary) for p, _ in found),
+        tuple(total_variation(p, stationary) for p, _ in found),
         tuple(summary.level_distribution for summary in here),
     )
 
@@ -143,15 +143,15 @@ def settling_time(scenario: Scenario, tolerance: float = 0.01, start: int | Floa
     """
     if not 0 < tolerance < 1:
         raise InputError(f"tolerance must be between 0 and 1; got {tolerance!r}")
-    generator = _explicit(scenario)
-    walk = _Walk.of(generator)
+    generator = explicit_generator(scenario)
+    walk = Walk.of(generator)
     stationary = stationary_vector(generator)
     p, low = _start(generator, start), 0.0
-    if _distance(p, stationary) <= tolerance:
+    if total_variation(p, stationary) <= tolerance:
         return 0.0
     # Strides of 1, 2, 4, ... until one would settle; then the same strides backwards, from the largest to the finest.
     strides = [_Stride.of(walk, 1.0 / walk.chain.rate)]
-    while _distance(strides[-1].forward(p), stationary) > tolerance:
+    while total_variation(strides[-1].forward(p), stationary) > tolerance:
         if strides[-1].time > walk.longest:
             raise ConvergenceError(
                 f"the chain had not settled to {tolerance:g} at time {strides[-1].time:g}: some of its states hardly "
@@ -162,24 +162,26 @@ def settling_time(scenario: Scenario, tolerance: float = 0.01, start: int | Floa
     while strides and strides[-1].time > finest:
         stride = strides.pop()
         further = stride.forward(p)
-        if _distance(further, stationary) > tolerance:
+        if total_variation(further, stationary) > tolerance:
             p, low = further, low + stride.time
     return low + stride.time
 
 
 @dataclass(frozen=True)
-class _Walk:
+class Walk:
     """The uniformised chain, and its generator for small chains over long times."""
 
     chain: UniformisedChain
     matrix: Any
 
     @classmethod
-    def of(cls, generator: Generator) -> _Walk:
+    def of(cls, generator: Generator) -> Walk:
+        """From an explicit chain."""
         return cls(UniformisedChain.of(generator.matrix), generator.matrix)
 
     @property
     def dense(self) -> bool:
+        """Whether the chain is small enough for dense powers."""
         return bool(self.matrix.shape[0] <= DENSE_STATES)
 
     @property
@@ -203,12 +205,12 @@ class _Walk:
 class _Stride:
     """One fixed step of time: a dense power for small chains, uniformisation for large ones."""
 
-    walk: _Walk
+    walk: Walk
     time: float
     power: FloatArray | None
 
     @classmethod
-    def of(cls, walk: _Walk, time: float) -> _Stride:
+    def of(cls, walk: Walk, time: float) -> _Stride:
         return cls(walk, time, expm(walk.matrix.toarray() * time) if walk.dense else None)
 
     def forward(self, p: FloatArray) -> FloatArray:
@@ -223,7 +225,7 @@ def _normalised(p: FloatArray) -> FloatArray:
     return np.asarray(positive / positive.sum())
 
 
-def _explicit(scenario: Scenario) -> Generator:
+def explicit_generator(scenario: Scenario) -> Generator:
     """The explicit chain, or a word that this question needs it."""
     chain = Chain.of(scenario)
     refuse_above(
@@ -248,5 +250,6 @@ def _start(generator: Generator, start: int | FloatArray) -> FloatArray:
     return generator.fresh(int(start))
 
 
-def _distance(p: FloatArray, q: FloatArray) -> float:
+def total_variation(p: FloatArray, q: FloatArray) -> float:
+    """Distance of two distributions, from 0 to 1."""
     return 0.5 * float(np.abs(p - q).sum())

@@ -227,7 +227,7 @@ def pace_picture(season: Season, policies: Sequence[str] = ()) -> Figure:
 
     parts = ", ".join(f"{part.pace:.2f} from {pace.time(part.begin)} to {pace.time(part.end)}" for part, _ in pieces)
     return draw(
-        "pace",
+        "pace-and-policies" if policies else "pace",
         paint,
         f"The rate over the {season.name}, relative to its mean ({pace.form}); shaded: its parts"
         + (" with the policy of each." if policies else "."),

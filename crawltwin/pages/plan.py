@@ -10,6 +10,7 @@ from crawltwin.pages.plan_evidence import (
     backlog_blocks,
     check_blocks,
     clock_blocks,
+    day_blocks,
     doubt_blocks,
     polling_blocks,
     what_if_blocks,
@@ -39,6 +40,7 @@ def plan_report(found: Plan, command: str, sources: Mapping[str, str] | None = N
         Section("Today and recommended", _comparison(found)),
         *([Section("What the clock hides", clock_blocks(found.clock))] if found.clock is not None else []),
         Section("What to do", _decision(found)),
+        *([] if found.day is None else [Section("Time of day", day_blocks(found.day))]),
         *([Section("What is missing", _assumed(found))] if found.assumed else []),
         Section("What the plan rests on", _inputs(found)),
         Section("How sure is that", doubt_blocks(found)),
@@ -57,7 +59,7 @@ def plan_report(found: Plan, command: str, sources: Mapping[str, str] | None = N
         title="How many robots at which backlog",
         summary=[
             f"**{found.verdict.word}**: {_sentence(found.verdict.reasons)}",
-            f"**{instruction(found.scenario.policy_in_force, found.scenario.capacity)}**",
+            *(f"**{order}**" for order in found.orders),
             *_gist(found),
             *found.warnings,
         ],
@@ -106,7 +108,7 @@ def _comparison(found: Plan) -> list[Block]:
     return [
         Table(
             "What the crawl does now, and what the policy would do",
-            ["measure", Column(f"today: {today} always", "number"), Column(f"recommended: {found.policy}", "number")],
+            ["measure", Column(f"today: {today} always", "number"), Column(f"recommended: {_short(found)}", "number")],
             [
                 (
                     line.question.words,
@@ -124,10 +126,15 @@ def _comparison(found: Plan) -> list[Block]:
     ]
 
 
+def _short(found: Plan) -> str:
+    """The recommendation in a few letters."""
+    return "by part of the day" if found.day is not None and found.day.worth_it else found.policy
+
+
 def _decision(found: Plan) -> list[Block]:
     optimum, K = found.optimum, found.scenario.capacity
     blocks: list[Block] = [
-        Note(instruction(found.scenario.policy_in_force, K), VERDICT_TONES[found.verdict.word]),
+        *(Note(order, VERDICT_TONES[found.verdict.word]) for order in found.orders),
         Text(_choice(found)),
     ]
     if found.limited is None:

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
 from crawltwin.pages.crosscheck import VERDICT_TONES
+from crawltwin.pages.fit_pictures import pace_picture
 from crawltwin.pages.plan_pictures import backlog_picture, doubt_picture
 from crawltwin.pages.regions import sweep_picture
+from crawltwin.plan.day.followed_day import WATCHED
+from crawltwin.plan.day.schedule import DayPlan
 from crawltwin.plan.evidence.clock import WORDS, ClockBounds
 from crawltwin.plan.result import Plan
 from crawltwin.plan.what_if.axes import QUANTITIES
@@ -90,6 +93,50 @@ def clock_blocks(clock: ClockBounds) -> list[Block]:
         Text(
             f"{clock.choice_in_words()} The other figures on this page are of the likelier reading: "
             f"{WORDS[clock.taken]}. For the replay of each reading the moments within the ticks were drawn anew."
+        ),
+    ]
+
+
+def day_blocks(day: DayPlan) -> list[Block]:
+    """The pace of the day, the policy of each part, and whether a part may be taken by itself."""
+    blocks: list[Block] = [
+        *(Text(sentence) for sentence in day.in_words()),
+        pace_picture(day.season, [policy.short for policy in day.policies]),
+        Table(
+            f"Parts of the {day.season.name}",
+            ["time", Column("pace", "number"), Column("running time", "number"), "policy"],
+            [
+                (
+                    day.clock(part),
+                    Cell(part.pace, f"{part.pace:.2f}"),
+                    Cell(part.share, f"{part.share:.0%}"),
+                    policy.short,
+                )
+                for part, policy in zip(day.parts, day.policies, strict=True)
+            ],
+        ),
+    ]
+    if day.followed is not None:
+        blocks.append(
+            Table(
+                "Rates over the day: parts as stationary, and followed in time from one into the next",
+                ["rate", Column("stationary", "number"), Column("followed", "number"), Column("difference", "number")],
+                [
+                    (
+                        WATCHED[name],
+                        day.followed.stationary[name],
+                        day.followed.followed[name],
+                        Cell(off, f"{off:+.2%}"),
+                    )
+                    for name, off in day.followed.off.items()
+                ],
+            )
+        )
+    return [
+        *blocks,
+        Text(
+            "Averages over the day stand in the comparison above. The check by simulation and the backlog below are "
+            "those of the busiest part; of the replayed log the part that agrees least is shown."
         ),
     ]
 

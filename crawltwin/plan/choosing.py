@@ -17,8 +17,8 @@ import numpy.typing as npt
 from analytic import Optimum, solve
 from analytic.policy.modes import as_rates
 from analytic.policy.optimum import PolicyCost
-from analytic.policy.tables import as_thresholds
-from crawltwin.model import Policy, Scenario, ThresholdPolicy
+from analytic.policy.tables import as_thresholds, weights_of
+from crawltwin.model import CostWeights, Policy, Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
 from crawltwin.plan.limits import AIM_WORDS, IndexWithin, Limits
 
@@ -70,6 +70,13 @@ class Limited:
         }
 
 
+def aim_of(rates: FloatArray, cost: CostWeights, limits: Limits | None) -> FloatArray:
+    """What is made small, for each row of rates: the cost, or what the limits name."""
+    every = as_rates(rates)
+    minimised = "cost" if limits is None else limits.minimise
+    return every.cost(cost) if minimised == "cost" else every.value(_MEASURES[minimised])
+
+
 def excess_of(rates: FloatArray, today: FloatArray, limits: Limits) -> FloatArray:
     """How far each policy exceeds the limits on numbers of pages, relative to them; at most 0 where they are kept.
 
@@ -106,25 +113,24 @@ def choose_within(
     progress: Callable[[int, int], None] | None = None,
     *,
     beside: Sequence[tuple[Optimum, FloatArray]] = (),
+    busiest: Scenario | None = None,
 ) -> tuple[Optimum, Limited]:
     """The optimum with the policy that keeps the limits in place of the cheapest one.
 
     `today` are the rates of the crawl as it was logged. `beside` are other models of the same policies with their
-    rates of today: the limits must be kept in all of them, and the largest of their aims is made small. Cost: with
-    `index_within` one solution for each policy that is tried, most often a few.
+    rates of today: the limits must be kept in all of them, and the largest of their aims is made small. `busiest` is
+    the crawler at the time of day at which pages must be in time, where that is not the scenario of the optimum. Cost:
+    with `index_within` one solution for each policy that is tried, most often a few.
     """
     every = [(optimum, today), *beside]
     costs = np.max([one.costs for one, _ in every], axis=0)
-    aim = costs
-    if limits.minimise != "cost":
-        measure = _MEASURES[limits.minimise]
-        aim = np.max([as_rates(one.rates).value(measure) for one, _ in every], axis=0)
+    aim = np.max([aim_of(one.rates, weights_of(one.scenario, "choose"), limits) for one, _ in every], axis=0)
     excess = np.max([excess_of(one.rates, now, limits) for one, now in every], axis=0)
     numbers = np.array([len(set(row)) for row in optimum.tables.tolist()])
     # Of equal aims (to nine digits) the policy with the fewest numbers of robots, then the cheapest.
     order = np.lexsort((costs, numbers, np.array([float(f"{value:.9g}") for value in aim.tolist()])))
     keeping = [int(at) for at in order if excess[at] <= 0 and np.isfinite(aim[at])]
-    scenarios = [one.scenario for one, _ in every]
+    scenarios = [busiest] if busiest is not None else [one.scenario for one, _ in every]
     at, share, kept = _first_in_time(optimum.tables, scenarios, limits, keeping, progress)
     if at is None:
         at = int(np.lexsort((aim, np.maximum(excess, 0.0)))[0])

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from analytic import Optimum, Solution, certify, completion, optimize, solve
+from analytic import Optimum, certify, completion, optimize, solve
 from crawltwin.model import InputError, Scenario
+from crawltwin.model.checks import FloatArray
 from crawltwin.plan.choosing import Limited, choose_within
+from crawltwin.plan.day.parts import WHOLE_DAY, at_pace, busiest_of, day_optimum, day_solution, parts_of, today_over_day
+from crawltwin.plan.day.schedule import DayPlan, busiest_pace, followed, kept_times, scenarios_of, schedule_of
 from crawltwin.plan.evidence.backlog import backlog_of
 from crawltwin.plan.evidence.clock import ClockChoice, ReadLog, read_otherwise, reading_taken
 from crawltwin.plan.evidence.finish import FinishTimes, finish_of
@@ -28,7 +31,6 @@ from crawltwin.plan.prepare import (
     robot_model,
     scenario_of,
     today_of,
-    today_rates,
     with_robots_of_log,
 )
 from crawltwin.plan.result import Plan
@@ -38,9 +40,10 @@ from crawltwin.plan.what_if.assumed import assumptions
 from crawltwin.plan.what_if.polling import polling_of
 from crawltwin.plan.what_if.variations import what_if
 from fitting import CountLog, FitOptions, FitResult, RawLog, fit
+from fitting.choose.refit import at_latest_rate
 from fitting.readers import read_either
 from validate import ValidationPlan, crosscheck
-from validate.logs.agreement import LogAgreement, compare_fitted_log
+from validate.logs.agreement import LOG_PLAN, LogAgreement, compare_fitted_log
 
 __all__ = ["Plan", "plan"]
 
@@ -84,7 +87,8 @@ def plan(
     if wanted.quick:
         raw, wanted, options = _quick(raw, wanted, options, steps)
     try:
-        fitted = steps.run("fitting", lambda: fit(raw, options=options, progress=steps.say))
+        # A rate that changed for good is planned for as it is now.
+        fitted = at_latest_rate(steps.run("fitting", lambda: fit(raw, options=options, progress=steps.say)))
     except InputError as error:
         return diagnose(raw[max(raw)] if isinstance(raw, Mapping) else raw, wanted, str(error))
     wanted = with_robots_of_log(fitted, wanted)
@@ -129,19 +133,26 @@ def _decide(
 ) -> Plan:
     scenario = scenario_of(fitted, settings)
     bytes_rate = processing_rate_of(fitted, scenario.service)
-    optimum, limited, clock = _choose(fitted, scenario, logs, settings, steps)
+    optimum, limited, clock, day = _choose(fitted, scenario, logs, settings, steps)
     chosen = scenario.replace(policy=optimum.best.policy)
-    solution = solve(chosen)
     certificate = None
-    if limited is None and clock is None:
+    if limited is None and clock is None and day is None:
         certificate = steps.attempt(
             "proving that nothing is better", lambda: certify(scenario, optimum, max_nodes=5000)
         )
-    today = solve(today_of(fitted.process, scenario, settings))
-    doubt = _doubt(fitted, optimum, bytes_rate, settings, workers, steps)
+    doubt = _doubt(fitted, optimum, bytes_rate, settings, day, workers, steps)
+    if day is not None:
+        drawn = day
+        day = steps.run("following the day", lambda: followed(drawn, doubt, chosen, steps.leave_out))
+    parts = (WHOLE_DAY,) if day is None else day.parts
+    always = today_of(fitted.process, scenario, settings)
+    # Everything is done for each part of the day; where there is one pace, the day has one part.
+    under = [chosen] if day is None else scenarios_of(day, chosen)
+    before = [always] if day is None else [at_pace(always, part.pace) for part in parts]
+    solution, busiest = day_solution(under, parts), under[busiest_of(parts)]
 
-    def replayed(log: FitResult, under: Scenario, now: Scenario) -> LogAgreement | None:
-        return _replay(log, under, now, settings, steps)
+    def replayed(log: FitResult, policy: Scenario, now: Scenario) -> LogAgreement | None:
+        return _replay(log, [policy], [now], None, settings, steps)
 
     bounds = None if clock is None else clock.bounds(settings, replayed)
     robots = robots_in_log(fitted, settings)
@@ -155,27 +166,27 @@ def _decide(
         limited=limited,
         certificate=certificate,
         solution=solution,
-        today=today,
+        today=day_solution(before, parts),
         check=steps.attempt(
-            "checking by simulation", lambda: crosscheck(chosen, judged, approach=False, progress=steps.update)
+            "checking by simulation", lambda: crosscheck(busiest, judged, approach=False, progress=steps.update)
         ),
         clock=bounds,
-        replay=replayed(fitted, chosen, today.scenario) if bounds is None else bounds.own.replay,
+        replay=_replay(fitted, under, before, day, settings, steps) if bounds is None else bounds.own.replay,
         doubt=doubt,
         assumed=steps.attempt(
             "moving what was assumed",
             lambda: assumptions(fitted, settings, workers=workers, progress=steps.update),
         )
         or (),
-        backlog=steps.attempt("backlog and completion", lambda: backlog_of(chosen, solution, settings)),
-        finish=_finish(fitted, solution, today, doubt, settings, steps),
+        backlog=steps.attempt("backlog and completion", lambda: backlog_of(busiest, solution, settings)),
+        finish=_finish(fitted, (chosen, always), doubt, settings, steps),
         sweeps=(
             steps.attempt("asking what if", lambda: what_if(optimum, workers=workers, progress=steps.update))
-            if settings.what_if and limited is None
+            if settings.what_if and limited is None and day is None
             else None
         )
         or (),
-        polling=steps.attempt("asking what polling costs", lambda: polling_of(solution)) or (),
+        polling=steps.attempt("asking what polling costs", lambda: polling_of(solve(busiest))) or (),
         robots=robots,
         fewer=steps.attempt("asking about fewer robots", lambda: fewer_robots(fitted, chosen, settings)),
         limiting=tuple(
@@ -186,6 +197,7 @@ def _decide(
         remarks=remarks_on(fitted, settings),
         missing=tuple(steps.missing),
         seconds=steps.seconds,
+        day=day,
     )
 
 
@@ -204,24 +216,47 @@ def _readings(
 
 def _choose(
     fitted: FitResult, scenario: Scenario, logs: Sequence[ReadLog], settings: PlanSettings, steps: Steps
-) -> tuple[Optimum, Limited | None, ClockChoice | None]:
-    """The policy of the least cost, or the one that keeps the limits; with a coarse clock the one that stands both."""
+) -> tuple[Optimum, Limited | None, ClockChoice | None, DayPlan | None]:
+    """The policy of the least cost, or the one that keeps the limits.
+
+    With a coarse clock it is the one that stands both readings; where the rate follows the day, the one for the day.
+    """
     optimum = steps.run("optimising", lambda: optimize(scenario, progress=steps.update))
-    limits = settings.limits
+    parts, limits, limited = parts_of(fitted), settings.limits, None
     if logs:
         choice = steps.run("choosing for both readings", lambda: ClockChoice.of(logs, settings, optimum))
-        return choice.optimum, choice.limited, choice
-    if limits is None:
-        return optimum, None, None
-    today = today_rates(fitted.process, scenario, settings)
-    chosen = steps.run("keeping the limits", lambda: choose_within(optimum, limits, today, steps.update))
-    return *chosen, None
+        if parts:
+            steps.leave_out("the time of day", "the clock is too coarse for a plan by part of the day")
+        return choice.optimum, choice.limited, choice, None
+    today = today_over_day(fitted.process, scenario, settings, parts or (WHOLE_DAY,))
+    rates: FloatArray = np.zeros(0)
+    if parts:
+        optimum, rates = steps.run("optimising over the day", lambda: day_optimum(optimum, parts))
+    if limits is not None:
+        busiest = busiest_pace(scenario, parts)
+        optimum, limited = steps.run(
+            "keeping the limits", lambda: choose_within(optimum, limits, today, steps.update, busiest=busiest)
+        )
+    if not parts or fitted.season is None:
+        return optimum, limited, None, None
+    if settings.what_if and limits is None:
+        steps.leave_out("asking what if", "the sweeps know one pace of the crawl, and here it follows the time of day")
+    return optimum, limited, None, schedule_of(fitted.season, optimum, rates, today, limits)
 
 
 def _replay(
-    fitted: FitResult, chosen: Scenario, today: Scenario, settings: PlanSettings, steps: Steps
+    fitted: FitResult,
+    chosen: Sequence[Scenario],
+    today: Sequence[Scenario],
+    day: DayPlan | None,
+    settings: PlanSettings,
+    steps: Steps,
 ) -> LogAgreement | None:
-    """The log under the policy where r of N robots bring r/N; where they do not, as it was written."""
+    """The log under the policy where r of N robots bring r/N; where they do not, as it was written.
+
+    Where the rate follows the day, each part of it by itself, and the part that agrees least is returned; where the
+    rate changed for good, the time since then.
+    """
     learned = robot_model(fitted, settings) is not None
     if not learned and settings.control_in_force != "thinned":
         steps.leave_out(
@@ -230,16 +265,28 @@ def _replay(
             "--control thinned with --robots at most those that wrote the log",
         )
         return None
-    return steps.attempt(
-        "replaying the log",
-        lambda: compare_fitted_log(
-            fitted,
-            today if learned else chosen,
-            processing_rate=processing_rate_of(fitted, chosen.service),
-            recorded_robots=settings.recorded,
-            seed=settings.seed,
-        ),
-    )
+
+    def replayed() -> LogAgreement:
+        every = [
+            compare_fitted_log(
+                fitted,
+                scenario,
+                processing_rate=processing_rate_of(fitted, scenario.service),
+                recorded_robots=settings.recorded,
+                seed=settings.seed,
+                keep=keep,
+                # Of many parts one is far out by chance: they share the error probability.
+                confidence=1 - (1 - LOG_PLAN.confidence) / len(chosen),
+            )
+            for scenario, keep in zip(today if learned else chosen, kept_times(fitted, day), strict=True)
+        ]
+        at = min(range(len(every)), key=lambda k: (every[k].trusted, every[k].least_agreement))
+        if day is None:
+            return every[at]
+        words = f"each part of the day was replayed by itself; shown is {day.clock(day.parts[at])}, which agrees least"
+        return replace(every[at], notes=(words, *every[at].notes))
+
+    return steps.attempt("replaying the log", replayed)
 
 
 def _doubt(
@@ -247,6 +294,7 @@ def _doubt(
     optimum: Optimum,
     bytes_rate: float | None,
     settings: PlanSettings,
+    day: DayPlan | None,
     workers: int | None,
     steps: Steps,
 ) -> Uncertainty | None:
@@ -256,7 +304,7 @@ def _doubt(
         return None
     found = steps.attempt(
         "resampling, refitting, choosing again",
-        lambda: uncertainty(fitted, optimum, settings, bytes_rate, workers=workers, progress=steps.update),
+        lambda: uncertainty(fitted, optimum, settings, bytes_rate, day=day, workers=workers, progress=steps.update),
     )
     if found is None:
         steps.leave_out(words, "fewer than ten resampled traces could be fitted")
@@ -265,13 +313,12 @@ def _doubt(
 
 def _finish(
     fitted: FitResult,
-    solution: Solution,
-    today: Solution,
+    under: tuple[Scenario, Scenario],
     doubt: Uncertainty | None,
     settings: PlanSettings,
     steps: Steps,
 ) -> FinishTimes | None:
-    """When the list is done, under the policy and today."""
+    """When the list is done, under the policy and today, at the mean pace."""
     urls = settings.urls
     if urls is None:
         return None
@@ -279,8 +326,8 @@ def _finish(
 
     def times() -> FinishTimes:
         both = [
-            finish_of(completion(one.scenario, urls), rates[:, at], one.measures["arrival_rate"], fitted, settings.seed)
-            for at, one in enumerate((solution, today))
+            finish_of(completion(one, urls), rates[:, at], solve(one).measures["arrival_rate"], fitted, settings.seed)
+            for at, one in enumerate(under)
         ]
         return FinishTimes(
             urls, today=both[1], plan=both[0], pauses=fitted.cleaning.pauses, rate_doubted=bool(rates.size)

@@ -66,7 +66,8 @@ def robot_model(fit: FitResult, settings: PlanSettings) -> RobotModel | None:
         return None
     if fit.modes is not None:
         return replace(fit.modes, each=settings.fetches_per_robot)
-    learned = fit.robots
+    # Fetch times are learned over the whole log; where its rate changes they hold at no time.
+    learned = fit.robots if fit.evened is None else None
     if learned is None or settings.fetches_per_robot > 1 or not learned.supports(settings.recorded):
         return None
     fetching = FetchingModel(learned, settings.recorded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,11 @@ from analytic import Certificate, Optimum, Solution
 from crawltwin.model import Scenario
 from crawltwin.model.results.display import Drawn
 from crawltwin.plan.choosing import Limited
+from crawltwin.plan.day.schedule import DayPlan
 from crawltwin.plan.evidence.backlog import Backlog
 from crawltwin.plan.evidence.clock import WORDS, ClockBounds
 from crawltwin.plan.evidence.finish import FinishTimes
-from crawltwin.plan.evidence.resampling import Uncertainty
+from crawltwin.plan.evidence.resampling import Spread, Uncertainty
 from crawltwin.plan.evidence.robot_law import FewerRobots
 from crawltwin.plan.evidence.robots import RobotsInLog
 from crawltwin.plan.evidence.today import ComparedLine, CostTerm, compared, cost_terms, decides_alone, fewer_pages
@@ -83,6 +85,10 @@ class Plan(Drawn):
         Both readings of a clock that is coarse against the pace; None where it does not matter.
     fewer : FewerRobots or None
         What is assumed of fewer robots, and the cost of the policy if that is wrong.
+    day : DayPlan or None
+        Parts of the day and their policies, where the rate follows the time of day. `optimum`, `solution`, `today` and
+        `doubt` are then averages over the day, `solution` those of what is recommended; `check` and `backlog` are of
+        the busiest part, `replay` of the part that agrees least, and `scenario` has the mean pace.
     """
 
     fit: FitResult = field(repr=False)
@@ -109,6 +115,7 @@ class Plan(Drawn):
     fewer: FewerRobots | None = None
     clock: ClockBounds | None = None
     limiting: tuple[str, ...] = ()
+    day: DayPlan | None = None
 
     @property
     def policy(self) -> str:
@@ -134,9 +141,21 @@ class Plan(Drawn):
     @cached_property
     def compared(self) -> tuple[ComparedLine, ...]:
         """Today against recommended, with intervals that include the doubt of the fit."""
-        spreads = ({}, {}) if self.doubt is None else (self.doubt.today, self.doubt.measures)
+        spreads: tuple[Mapping[str, Spread], Mapping[str, Spread]] = ({}, {})
+        if self.doubt is not None:
+            by_part = self.day is not None and self.day.worth_it
+            spreads = self.doubt.today, self.doubt.schedule if by_part else self.doubt.measures
         lines = compared(self.today.measures, self.solution.measures, *spreads)
         return lines if self.clock is None else self.clock.widened(lines)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """What to do, as instructions: one, or one for each part of the day."""
+        K = self.scenario.capacity
+        if self.day is None or not self.day.worth_it:
+            return (instruction(self.scenario.policy_in_force, K),)
+        both = zip(self.day.parts, self.day.policies, strict=True)
+        return tuple(f"{self.day.clock(part)}: {instruction(policy, K)}" for part, policy in both)
 
     @cached_property
     def terms(self) -> tuple[CostTerm, ...]:
@@ -201,6 +220,10 @@ class Plan(Drawn):
             words.append("the number of robots was not given (--robots), so there is nothing to choose among")
         if self.limited is None and self.settings.cost is None:
             words.append("neither limits (--lose-at-most, --index-within) nor weights (--cost) were given")
+        if self.day is not None and self.day.followed is None:
+            words.append("the parts of the day were not followed in time")
+        elif self.day is not None and self.day.followed is not None and not self.day.followed.close:
+            words.append("the parts of the day are too short to be taken as stationary")
         if self.check is None:
             words.append("the solved numbers were not checked by simulation")
         elif self.check.verdict == "inconclusive":
@@ -258,6 +281,7 @@ class Plan(Drawn):
             "cost_terms": {term.name: term.to_json() for term in self.terms},
             "fixed": {str(robots): cost for robots, cost in self.optimum.fixed.items()},
             "profit_percent": self.optimum.profit,
+            "day": None if self.day is None else self.day.to_json(),
             "certificate": None if self.certificate is None else self.certificate.to_json(),
             "check": None if self.check is None else {"verdict": self.check.verdict, "pages": self.check.pages},
             "replay": None if self.replay is None else self.replay.predictions_to_json(),

@@ -1,4 +1,4 @@
-"""The chosen model again, on a resampled trace: what a decision drawn from the model inherits of its uncertainty.
+"""The chosen model again, at the latest rate, or on a resampled trace: what a decision inherits of its uncertainty.
 
 Gaps are resampled in blocks of random length (`bootstrap`), content sizes in blocks of as many pages. EM starts
 from the fit itself and takes a few steps: it is the scatter around the fit that is wanted, not a new search.
@@ -6,12 +6,13 @@ from the fit itself and takes a few steps: it is the scatter around the fit that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from crawltwin.model import BMAP, PhaseType
+from crawltwin.model.interval import Interval
 from fitting.choose.result import FitResult
 from fitting.choose.service import fit_sizes
 from fitting.models.em import EmSettings
@@ -21,6 +22,22 @@ from fitting.trace import bootstrap
 from fitting.trace.segments import Segments
 
 STEPS = 20
+
+
+def at_latest_rate(result: FitResult) -> FitResult:
+    """The fit with the latest rate in place of the mean one, where the rate changed for good."""
+    factor = result.stationarity.latest
+    if factor == 1.0 or result.counted:
+        return result
+    rate = result.numbers["page_rate"]
+    latest = Interval(*(factor * value for value in (rate.value, rate.low, rate.high)))
+    return replace(
+        result,
+        process=result.process.scaled(factor),
+        model=result.model.slowed(1 / factor),
+        evened=result.segments.scaled(1 / factor),
+        numbers={**result.numbers, "page_rate": latest},
+    )
 
 
 @dataclass(frozen=True, eq=False)

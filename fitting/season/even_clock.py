@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fitting.season.running import Running
-from fitting.season.season import Season, find_season
+from fitting.season.season import DAY, Season, find_season
 from fitting.trace.batches import Batches
 from fitting.trace.cleaning import Cleaning
 from fitting.trace.segments import Float, Segments
@@ -57,13 +57,15 @@ def even_trace(
         Whether the calendar is in universal time.
     """
     data, season = batches.segments, None
+    running = Running.of(batches, cleaning, seconds, phase or 0.0, period or DAY)
+    begins = np.concatenate([own[:-1] for own in running.stretches])
     if phase is not None and period is not None:
-        running = Running.of(batches, cleaning, seconds, phase, period)
         season = find_season(running, utc)
         if season.pace is not None:
-            data = season.pace.evened(data, np.concatenate([own[:-1] for own in running.stretches]))
+            data = season.pace.evened(data, begins)
     found = judge(data, season is not None and season.found)
     if found.changed:
+        found = replace(found, since=float(begins[found.change_points[-1]]))
         sizes = np.diff([0, *found.change_points, len(data)])
         gaps = data.gaps / np.repeat(found.levels, sizes)
         data = Segments(gaps * (data.gaps.sum() / gaps.sum()), data.sizes, data.first)

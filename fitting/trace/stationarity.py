@@ -41,6 +41,8 @@ class Stationarity:
         Largest over smallest of them.
     latest : float
         Rate of the last part over that of the whole trace; 1 where nothing changed.
+    since : float
+        Seconds from the first page to the beginning of the last part; 0 where nothing changed or it is not known.
     changed, stationary : bool
         Whether the rate changes by a factor of `CHANGE`; neither that nor a period was found.
     words : tuple of str
@@ -54,6 +56,7 @@ class Stationarity:
     changed: bool
     stationary: bool
     words: tuple[str, ...]
+    since: float = 0.0
 
 
 def _noise(left: Float) -> float:

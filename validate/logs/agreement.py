@@ -19,7 +19,7 @@ from crawltwin.model.results.display import Shown
 from fitting import FitResult
 from simulate import RecordedTrace, SampleSettings, draw_replay, draw_sample
 from validate.logs.prediction import Prediction, judge_runs, numbers_of
-from validate.logs.trace import trace_of_fit
+from validate.logs.trace import Keep, trace_of_fit
 from validate.plan import ValidationPlan
 from validate.verdict import Verdict, Word, overall
 
@@ -90,6 +90,11 @@ class LogAgreement(Shown):
     def trusted(self) -> bool:
         """Whether deliveries, losses and stale pages do not contradict the model."""
         return all(one.verdict.word != "different" for one in self.predictions if one.measure in TRUSTED_BY)
+
+    @property
+    def least_agreement(self) -> float:
+        """The smallest p-value of a difference, of the numbers that decide whether a plan may rest on the model."""
+        return min((one.verdict.p_difference for one in self.predictions if one.measure in TRUSTED_BY), default=1.0)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; `simulated` is the replayed one."""
@@ -192,13 +197,18 @@ def compare_fitted_log(
     processing_rate: float | None = None,
     recorded_robots: int | None = None,
     seed: int = 1,
+    keep: Keep | None = None,
+    confidence: float = LOG_PLAN.confidence,
 ) -> LogAgreement:
-    """The log of a fit under the scenario's policy; content sizes over `processing_rate` where the log has them."""
-    trace, notes = trace_of_fit(fit, seed)
+    """The log of a fit, or the part of it that `keep` takes, under the scenario's policy.
+
+    Content sizes over `processing_rate` are indexing times where the log has them.
+    """
+    trace, notes = trace_of_fit(fit, seed, keep)
     return compare_log(
         scenario,
         trace,
-        replace(LOG_PLAN, seed=seed, measures=PREDICTED),
+        replace(LOG_PLAN, seed=seed, measures=PREDICTED, confidence=confidence),
         processing_rate=processing_rate if trace.content is not None else None,
         recorded_robots=recorded_robots,
         notes=notes,

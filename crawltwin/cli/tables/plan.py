@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from crawltwin.cli.output import number, say, show_notes, show_table
 from crawltwin.plan.what_if.polling import HEADINGS
-from crawltwin.plan.wording import instruction, kind_of, with_interval
+from crawltwin.plan.wording import kind_of, with_interval
 from crawltwin.report.inline import plain
 
 if TYPE_CHECKING:
@@ -20,9 +20,17 @@ _ORIGINS = {"given": "given", "log": "log", "default": "assumed"}
 def show_plan(found: Plan) -> None:
     """The verdict, the instruction and today against recommended; then how sure it is and every input."""
     say(found.verdict.in_words(), style=_STYLES[found.verdict.word])
-    order = instruction(found.scenario.policy_in_force, found.scenario.capacity)
-    say(f"{order} In short: {found.policy}.", style="bold")
+    say(*found.orders, style="bold")
+    if found.day is None or not found.day.worth_it:
+        say(f"In short: {found.policy}.", style="bold")
     say(*map(plain, found.warnings), style="bold")
+    if found.day is not None:
+        say(*found.day.in_words())
+        shown = [
+            (found.day.clock(part), f"{part.pace:.2f}", f"{part.share:.0%}", policy.short)
+            for part, policy in zip(found.day.parts, found.day.policies, strict=True)
+        ]
+        show_table("parts of the day", ("time", ">pace", ">share of the time", "policy"), shown)
     robots = found.settings.recorded
     rows = [(line.question.words, line.shown(line.today), line.shown(line.recommended)) for line in found.compared]
     headings = ("measure", f">today, {robots} robot{'s' if robots > 1 else ''}", ">recommended")

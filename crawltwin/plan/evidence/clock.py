@@ -32,6 +32,7 @@ from crawltwin.plan.prepare import scenario_of, today_of, today_rates
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.wording import in_percent, in_time
 from fitting import FitOptions, FitResult, RawLog, fit
+from fitting.choose.refit import at_latest_rate
 from validate.logs.agreement import LogAgreement
 
 Replay = Callable[[FitResult, Scenario, Scenario], "LogAgreement | None"]
@@ -222,7 +223,7 @@ def read_otherwise(
 ) -> ReadLog:
     """The same log in the other reading. Cost: another fit."""
     name: ReadingName = "batch" if taken.name == "spread" else "spread"
-    fitted = fit(log, options=replace(options, ticks=name, repetitions=20, refits=0))
+    fitted = at_latest_rate(fit(log, options=replace(options, ticks=name, repetitions=20, refits=0)))
     return ReadLog(name, fitted, taken.scenario.replace(arrivals=scenario_of(fitted, settings).arrivals))
 
 

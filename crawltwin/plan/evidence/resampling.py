@@ -13,27 +13,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from analytic import Optimum
 from analytic.chain.rewards import RATES
-from analytic.policy.memory.evaluator import rates_of_levels
 from analytic.policy.modes import as_rates
 from analytic.policy.tables import sorted_tables, table_of
-from crawltwin.model import ConvergenceError, InputError, LevelPolicy, Scenario
+from crawltwin.model import ConvergenceError, CostWeights, InputError, LevelPolicy, Scenario
 from crawltwin.model.checks import FloatArray
-from crawltwin.plan.choosing import excess_of
+from crawltwin.plan.choosing import aim_of, excess_of
+from crawltwin.plan.day.parts import WHOLE_DAY, rates_over_day, redrawn, today_over_day
 from crawltwin.plan.limits import Limits
-from crawltwin.plan.prepare import arrivals_of, robot_model, today_rates
+from crawltwin.plan.prepare import arrivals_of, robot_model
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.work import workers as crew
 from fitting import FitResult
 from fitting.choose.refit import Resampler
 from fitting.choose.service import as_service
 from fitting.robots.robot_model import RobotModel
+from fitting.season.pace import PacePart
+
+if TYPE_CHECKING:
+    from crawltwin.plan.day.schedule import DayPlan
 
 CANDIDATES = 150
 """Policies that are compared on every resampled trace."""
@@ -117,6 +121,10 @@ class Uncertainty:
         Those that are best somewhere, most often first; none where limits decide.
     limits : Limits or None
         What decides instead of the cost.
+    saving : Spread or None
+        What a policy for each part of the day saves, relative to the single one.
+    schedule : mapping of Spread
+        Measures under a policy for each part of the day.
     page_rates : ndarray
         Pages delivered per unit of time on each trace, by the recommended policy and today.
     """
@@ -134,6 +142,8 @@ class Uncertainty:
     limits: Limits | None = None
     page_rates: FloatArray = field(repr=False, default_factory=lambda: np.zeros((0, 2)))
     costs: FloatArray = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
+    saving: Spread | None = None
+    schedule: Mapping[str, Spread] = field(default_factory=dict)
 
     @property
     def cannot_tell(self) -> tuple[Rival, ...]:
@@ -198,10 +208,12 @@ class Redraw:
     tables: npt.NDArray[np.int64]
     seed: np.random.SeedSequence
     robots: RobotModel | None = None
+    parts: tuple[PacePart, ...] = (WHOLE_DAY,)
+    schedule: npt.NDArray[np.int64] | None = None
 
 
 def evaluate(piece: Redraw) -> FloatArray | None:
-    """Rates of every candidate, then of today's crawl, in the model of one resampled trace; None where that failed."""
+    """Rates over the day of every candidate, of a schedule, of today's crawl, on a resampled trace; None: it failed."""
     rng = np.random.default_rng(piece.seed)
     try:
         process, sizes = piece.resampler.draw(rng)
@@ -211,7 +223,12 @@ def evaluate(piece: Redraw) -> FloatArray | None:
         if sizes is not None and piece.bytes_rate is not None:
             changes["service"] = as_service(sizes, piece.bytes_rate)
         scenario = piece.scenario.replace(**changes)
-        return np.vstack([rates_of_levels(scenario, piece.tables), today_rates(process, scenario, piece.settings)])
+        parts = redrawn(piece.parts, rng)
+        policies = [piece.tables] * len(parts)
+        if piece.schedule is not None:
+            policies = [np.vstack([piece.tables, own]) for own in piece.schedule]
+        today = today_over_day(process, scenario, piece.settings, parts)
+        return np.vstack([rates_over_day(scenario, policies, parts), today])
     except (ConvergenceError, InputError):
         return None
 
@@ -222,10 +239,13 @@ def uncertainty(
     settings: PlanSettings,
     bytes_rate: float | None,
     *,
+    day: DayPlan | None = None,
     workers: int | None = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Uncertainty | None:
     """Resample, refit, choose again; None where fewer than ten resampled traces could be used.
+
+    Where there is a plan by part of the `day`, `optimum` is that of the whole day.
 
     Cost: a few EM steps and `CANDIDATES` evaluations for each resampled trace: 0.1 to 1 s.
     """
@@ -235,7 +255,10 @@ def uncertainty(
     children = np.random.SeedSequence(settings.seed, spawn_key=(11,)).spawn(settings.redraws)
     resampler = Resampler.of(fit)
     model = robot_model(fit, settings)
-    pieces = [Redraw(resampler, scenario, settings, bytes_rate, tables, child, model) for child in children]
+    parts, schedule = ((WHOLE_DAY,), None) if day is None else (day.parts, day.tables[:-1])
+    pieces = [
+        Redraw(resampler, scenario, settings, bytes_rate, tables, child, model, parts, schedule) for child in children
+    ]
     found: list[FloatArray] = []
     for done, rates in enumerate(crew.run(evaluate, pieces, workers=workers), start=1):
         if rates is not None and np.isfinite(rates).all():
@@ -247,7 +270,7 @@ def uncertainty(
     assert scenario.cost is not None
     stacked = np.stack(found)
     own = int(np.flatnonzero((tables == own_table).all(axis=1))[0])
-    costs = as_rates(stacked[:, :-1]).cost(scenario.cost)
+    costs = as_rates(stacked[:, : len(tables)]).cost(scenario.cost)
     base_costs = dict(zip(map(tuple, optimum.tables.tolist()), optimum.costs.tolist(), strict=True))
     base = np.array([base_costs[row] for row in map(tuple, tables.tolist())])
     regret = costs[:, own] - costs.min(axis=1)
@@ -267,12 +290,20 @@ def uncertainty(
         regret_high=float(np.quantile(regret, CONFIDENCE)),
         cost=_spread(costs[:, own], float(base[own])),
         measures=_spreads(stacked[:, own], optimum.rates[at]),
-        today=_spreads(stacked[:, -1], today_rates(fit.process, scenario, settings)[0]),
+        today=_spreads(stacked[:, -1], today_over_day(fit.process, scenario, settings, parts)[0]),
         rivals=() if settings.limits is not None else _rivals(tables, costs, winners, own, base),
         limits=settings.limits,
         page_rates=stacked[:, [own, -1], RATES.index("pages")],
         costs=costs,
+        **({} if day is None else _schedule(day, stacked, own, scenario.cost, settings.limits)),
     )
+
+
+def _schedule(day: DayPlan, stacked: FloatArray, own: int, cost: CostWeights, limits: Limits | None) -> dict[str, Any]:
+    """The saving of the schedule against the single policy, and its measures."""
+    single, schedule = (aim_of(stacked[:, at], cost, limits) for at in (own, -2))
+    saving = 1 - schedule / np.where(single > 0, single, np.inf)
+    return {"saving": _spread(saving, day.saving.value), "schedule": _spreads(stacked[:, -2], day.rates[0])}
 
 
 def _spreads(stacked: FloatArray, fitted: FloatArray) -> dict[str, Spread]:

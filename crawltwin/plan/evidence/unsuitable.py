@@ -138,6 +138,8 @@ def _safe_delay(delay: float, service_mean: float | None) -> str:
 def limits_of(fit: FitResult) -> tuple[str, ...]:
     """Clauses of what in a log that could be fitted makes the plan provisional."""
     words = [*fit.stationarity.words, *fit.cleaning.words]
+    if fit.stationarity.changed and fit.season is not None and fit.season.too_short:
+        words.append(fit.season.too_short_in_words())
     silent = _paused_share(fit)
     if silent > SILENT:
         words.append(

@@ -25,7 +25,7 @@ from scipy import stats
 from analytic import asymptotic_variance, settling_time
 from crawltwin.model import Scenario, TooLargeError
 from crawltwin.model.errors import ConvergenceError
-from validate.plan import ValidationPlan
+from validate.plan import PROBABILITIES, ValidationPlan
 from validate.verdict import Comparison, reach
 
 PILOT_PAGES = {"compiled": 1_000_000, "simpy": 50_000}
@@ -42,6 +42,8 @@ SETTLED = 1e-4
 """Distance to equilibrium, in total variation, that a warm-up must reach."""
 CAUTION = 0.9
 """Confidence of the upper limit of a pilot's variances."""
+LARGEST_ERROR = 0.1
+"""Planned standard error, relative to the number, beyond which the variance seen tells nothing."""
 MOST_STATES = 5_000
 """Chains with more states are not asked for their settling time."""
 
@@ -177,14 +179,24 @@ def given_length(pages: int, least: int, settled: float | None) -> PlannedLength
 
 
 def variance_ratios(planned: PlannedLength, comparisons: Sequence[Comparison], pages: int) -> dict[str, float]:
-    """Variance seen over variance planned, for each number that had a plan."""
+    """Variance seen over variance planned, for each number that had a plan and whose cases were seen often enough."""
     found = {}
     for one in comparisons:
         sigma = planned.sigma.get(one.name, 0.0)
         # A constant has no variance but rounding's.
-        if sigma > 0 and one.solved_error < one.error < math.inf:
+        if sigma > 0 and one.solved_error < one.error < math.inf and _seen_often(one, sigma, pages):
             found[one.name] = one.error**2 * pages / sigma**2
     return found
+
+
+def _seen_often(one: Comparison, sigma: float, pages: int) -> bool:
+    """Whether the planned error is small beside the number, or for a probability beside that of the contrary.
+
+    It is a tenth after a hundred independent cases, or as many bursts of them. Of fewer cases the variance seen is
+    anything: mostly that of none.
+    """
+    rarer = min(one.solved, 1 - one.solved) if one.measure in PROBABILITIES else abs(one.solved)
+    return sigma <= LARGEST_ERROR * rarer * math.sqrt(pages)
 
 
 def surprising(planned: PlannedLength, ratios: Mapping[str, float], freedom: int, pilot_freedom: int) -> list[str]:

@@ -1,6 +1,7 @@
 """Run lengths: from variances to pages, and the check afterwards."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from scipy import stats
@@ -8,6 +9,7 @@ from scipy import stats
 from crawltwin.model import examples
 from validate.length import (
     WARMUP_SHARE,
+    PlannedLength,
     chain_sigmas,
     given_length,
     least_pages,
@@ -64,6 +66,19 @@ def test_variances_are_compared_with_the_plan():
     by_pilot = plan_length(pilot, 1000, ValidationPlan(), 0, None)
     assert surprising(by_pilot, {"cost": 1.6}, 99, 49) == []
     assert surprising(by_pilot, {"cost": float(stats.f.ppf(0.9999, 99, 49))}, 99, 49) == ["cost"]
+
+
+def test_of_what_hardly_ever_happens_the_variance_is_not_judged():
+    # Lost pages come in bursts of four, 5e-10 of all: the chain knows the variance, the run saw none of them.
+    rare, pages = 5e-10, 300_000
+    planned = PlannedLength(pages, pages, "cost", {"success_probability": math.sqrt(4 * rare)}, None)
+    none_lost = Comparison("success_probability", "", 1 - rare, 1.0, math.sqrt(rare / pages), 99, 0.01, 1e-9)
+    assert variance_ratios(planned, [none_lost], pages) == {}
+    # A hundred bursts and more tell a variance.
+    error, many = math.sqrt(4 * rare / 1e12), 10**12
+    assert variance_ratios(planned, [replace(none_lost, error=error, solved_error=0.0)], many) == {
+        "success_probability": pytest.approx(1.0)
+    }
 
 
 def test_the_chain_knows_the_variance_of_counting_poisson_arrivals():

@@ -21,6 +21,9 @@ ranges: a:b (whole numbers one by one; ten reals, evenly spaced in ratio), a:b:s
 With --resume DIR finished points are kept there: after Ctrl-C or a crash the same command goes on.
 """
 
+REASONS = 5
+"""Points that were not solved whose reasons are printed."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -83,7 +86,11 @@ def run(options: argparse.Namespace) -> int:
         show_sweep(found)
 
     tell(options, found.to_json(), show)
-    for row in found.failed[:5]:
+    for row in found.failed[:REASONS]:
         at = ", ".join(f"{name} {value}" for name, value in row["point"].items())
         complain([f"at {at}: {row['error']}"])
+    if len(found.failed) > REASONS:
+        complain(
+            [f"{len(found.failed) - REASONS:,} more points were not solved; --out FILE and --json have the reasons"]
+        )
     return 3 if found.failed else 0

@@ -21,9 +21,13 @@ HEADINGS = {
 
 
 def show_sweep(found: Sweep) -> None:
-    """The first points of the grid."""
+    """The first points of the grid that were solved."""
     say(found.scenario.title or "scenario", style="bold")
-    frame = found.frame.head(SHOWN)
+    solved = found.frame[found.frame["error"].isna()]
+    if solved.empty:
+        say("no point was solved")
+        return
+    frame = solved.head(SHOWN)
     optimised = frame["policy"].notna().any()
     names = [axis.name for axis in found.axes]
     if optimised:
@@ -32,8 +36,8 @@ def show_sweep(found: Sweep) -> None:
         names += ["loss_probability", "obsolescence_probability", "starvation_probability", "mean_sojourn_served"]
     rows = [[_cell(value) for value in row] for row in frame[names].itertuples(index=False)]
     show_table("", [_heading(str(name)) for name in names], rows)
-    if len(found.rows) > SHOWN:
-        say(f"{len(found.rows) - SHOWN:,} more points are not shown; --out FILE has all.")
+    if len(solved) > SHOWN:
+        say(f"{len(solved) - SHOWN:,} more points are not shown; --out FILE has all.")
     if optimised:
         words = "policy 3,1@2: 3 robots up to 2 pages in the system, 1 above. C_r: cost of r robots always."
         say(words, style="dim")

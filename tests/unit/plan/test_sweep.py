@@ -155,6 +155,26 @@ def test_a_point_that_fails_says_so_and_the_others_go_on(monkeypatch):
     assert found.frame["error"].tolist() == [None, "too hot."]
 
 
+def test_points_that_fail_are_no_rows_of_dashes(monkeypatch, tmp_path, capsys):
+    def refuses(scenario, method):
+        if scenario.capacity > 2:
+            raise InputError("too large")
+        return real(scenario, method)
+
+    real, file = plan_sweep._evaluate, tmp_path / "paper.toml"
+    monkeypatch.setattr(plan_sweep, "_evaluate", refuses)
+    main(["example", "paper", "--out", str(file)])
+    capsys.readouterr()
+    assert main(["sweep", str(file), "--vary", "capacity=2:9", "--workers", "1"]) == 3
+    table, reasons = capsys.readouterr()
+    assert "3,1@1" in table
+    assert " - " not in table
+    assert reasons.count("too large") == 5
+    assert "2 more points were not solved" in reasons
+    assert main(["sweep", str(file), "--vary", "capacity=3,4", "--workers", "1"]) == 3
+    assert "no point was solved" in capsys.readouterr().out
+
+
 def test_faults_of_a_grid_are_told_together():
     scenario = examples.load("paper").replace(obsolescence=None)
     with pytest.raises(InputError) as caught:

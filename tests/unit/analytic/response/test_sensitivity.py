@@ -103,7 +103,7 @@ def test_elasticity_and_frame():
     by_arrivals = found.elasticity("arrival_rate")["arrival"]
     assert by_arrivals == pytest.approx(found.derivatives["arrival_rate"]["arrival"] / found.values["arrival_rate"])
     frame = found.to_frame()
-    assert list(frame.columns) == ["measure", "parameter", "value", "derivative", "elasticity"]
+    assert list(frame.columns) == ["measure", "parameter", "value", "derivative", "elasticity", "unit"]
     assert len(frame) == 3 * 12
     assert set(found.to_json()["derivatives"]) == set(found.values)
     with pytest.raises(InputError, match=r"measure must be one of .*; got 'speed'"):

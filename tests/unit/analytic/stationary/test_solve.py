@@ -33,7 +33,7 @@ def test_measures_have_the_contracts_names():
     assert {"method", "states", "residual", "error_estimate", "seconds"} <= answer["solver"].keys()
     assert answer["solver"]["flow_balance"] < 1e-14
     frame = solution.to_frame()
-    assert set(frame.columns) == {"measure", "level", "value"}
+    assert set(frame.columns) == {"measure", "level", "value", "unit"}
     assert len(frame) == len(MEASURES) - 1 + 6
     assert "cost" in repr(solution)
     assert "lumped exactly to an exponential distribution" in solution.notes[0]

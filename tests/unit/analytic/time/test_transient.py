@@ -63,7 +63,7 @@ def test_two_state_chain_in_closed_form():
     for t, at in zip(found.times, found.at, strict=True):
         assert at["starvation_probability"] == pytest.approx((1 + 0.8 * np.exp(-1.8 * t)) / 1.8, rel=1e-12)
     frame = found.to_frame()
-    assert set(frame.columns) == {"time", "measure", "at", "averaged"}
+    assert set(frame.columns) == {"time", "measure", "at", "averaged", "unit"}
     assert found.to_json()[0]["time"] == 0.3
 
 

@@ -75,6 +75,7 @@ def fit_report(result: FitResult, command: str = "", replayed: LossAgreement | N
             Section("What was read", _read(result)),
             *_trace_sections(result),
             Section("Models side by side", _models(result)),
+            *([Section("Robots", robots)] if (robots := _robots(result)) else []),
             Section("How good the fit is", _goodness(result)),
             *([Section("Replayed through a buffer", _replayed(replayed))] if replayed is not None else []),
         ],
@@ -240,6 +241,27 @@ def _models(result: FitResult) -> list[Block]:
     ]
     if notes:
         blocks.append(Points(notes))
+    return blocks
+
+
+def _robots(result: FitResult) -> list[Block]:
+    """What the log tells of its robots, and the models of those that it names side by side."""
+    words = [words for told in (result.robots, result.named) if told is not None for words in told.words]
+    if not words:
+        return []
+    blocks: list[Block] = [Points([_plain(one[0].upper() + one[1:]) + "." for one in words])]
+    named = result.named
+    if named is not None and named.held_out:
+        rows = [
+            (
+                Cell(name, tone="good" if name == named.kind else "plain"),
+                _cell(value),
+                *map(_cell, named.gains.get(name, (math.nan, math.nan))),
+            )
+            for name, value in named.held_out.items()
+        ]
+        names = ("held out per delivery", "gain over pooled", "standard error")
+        blocks.append(Table("Models of the named robots", ["model", *[Column(one, "number") for one in names]], rows))
     return blocks
 
 

@@ -66,9 +66,13 @@ def robot_model(fit: FitResult, settings: PlanSettings) -> RobotModel | None:
         return None
     if fit.modes is not None:
         return replace(fit.modes, each=settings.fetches_per_robot)
-    # Fetch times are learned over the whole log; where its rate changes they hold at no time.
-    learned = fit.robots if fit.evened is None else None
-    if learned is None or settings.fetches_per_robot > 1 or not learned.supports(settings.recorded):
+    # Robots are learned over the whole log; where its rate changes they hold at no time.
+    if settings.fetches_per_robot > 1 or fit.evened is not None:
+        return None
+    learned, named, supported = fit.robots, fit.named, fit.brought.supported
+    if named is not None and supported == named.kind:
+        return named if settings.robots == settings.recorded == named.robots else None
+    if learned is None or not learned.supports(settings.recorded):
         return None
     fetching = FetchingModel(learned, settings.recorded)
     return fetching if fetching.arrivals(settings.robots).phases <= FETCHING_PHASES else None
@@ -77,8 +81,11 @@ def robot_model(fit: FitResult, settings: PlanSettings) -> RobotModel | None:
 def with_robots_of_log(fit: FitResult, settings: PlanSettings) -> PlanSettings:
     """The settings with the numbers of robots that the log tells, where the operator gave none."""
     seen = fit.robots_in_log
-    if seen is None and fit.robots is not None and fit.robots.preferred:
+    supported = fit.brought.supported
+    if seen is None and fit.robots is not None and supported == "fetching":
         seen = fit.robots.robots
+    if seen is None and fit.named is not None and supported == fit.named.kind:
+        seen = fit.named.robots
     if seen is None:
         return settings
     seen = max(1, seen // settings.fetches_per_robot)

@@ -26,6 +26,7 @@ from fitting.readers import CountLog, RawLog, ReadOptions, read_either
 from fitting.readers.times.stamps import SECOND
 from fitting.robots.learned import learn_robots
 from fitting.robots.modes import learn_modes
+from fitting.robots.named import learn_named
 from fitting.robots.rate_laws import evidence_of
 from fitting.robots.several import check_files, read_by_robots, traces_by_column
 from fitting.season.even_clock import even_trace
@@ -133,6 +134,8 @@ def fit(
     # Held-out likelihoods of gaps as they were: the even clock's densities times its pace.
     held_out = best.slowed(unit).held_out + float(np.mean(data.log_gaps - batches.segments.log_gaps))
     robots = learn_robots(raw, cleaning, batches.segments, held_out, seed=chosen.seed)
+    steady = data is batches.segments and not several and not logs
+    named = learn_named(raw, cleaning, model.slowed(unit), steady=steady)
     tell("content sizes, revisits, goodness of fit")
     in_seconds = {id(rival): rival.slowed(unit) for rival in rivals}
     final, process = in_seconds[id(best)], model.bmap().scaled(1 / unit)
@@ -163,6 +166,7 @@ def fit(
         warnings=(*raw.notes, *_warnings(raw, batches, sizes is None), *findings, *failed),
         seed=chosen.seed,
         robots=robots,
+        named=named,
         evidence=evidence,
         modes=modes,
         season=None if several else even.season,

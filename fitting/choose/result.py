@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawltwin.model import BMAP, PhaseType, ScaledStream, Scenario, ThresholdPolicy, exponential
-from crawltwin.model.arrivals.fetching import FetchingRobots
-from crawltwin.model.arrivals.kinds import ControlledArrivals
+from crawltwin.model import BMAP, PhaseType, Scenario, ThresholdPolicy, exponential
 from crawltwin.model.errors import InputError
 from crawltwin.model.interval import Interval
 from crawltwin.model.results.display import Drawn
@@ -19,13 +17,14 @@ from fitting.choose.candidates import Candidate
 from fitting.choose.goodness import Goodness
 from fitting.choose.plain_values import plain
 from fitting.choose.service import as_service
-from fitting.choose.settings import ARRIVALS
 from fitting.models.batch_laws import BatchTest
 from fitting.models.gap_model import GapModel
 from fitting.models.phase_type_em import PhFit
 from fitting.readers import CountLog, RawLog
+from fitting.robots.brought import Brought
 from fitting.robots.learned import LearnedRobots
 from fitting.robots.modes import LearnedModes
+from fitting.robots.named import NamedRobots
 from fitting.robots.rate_laws import RobotEvidence
 from fitting.season.season import Season
 from fitting.trace.batches import Batches
@@ -66,7 +65,9 @@ class FitResult(Drawn):
     goodness : Goodness
         Proof and verdict.
     robots : LearnedRobots or None
-        What the durations and names in the log tell of the robots.
+        What the durations of the fetches tell of the robots.
+    named : NamedRobots or None
+        The robots that the log names, as rivals of the stream.
     evidence : RobotEvidence
         What is known of other numbers of robots than those that wrote the log.
     modes : LearnedModes or None
@@ -103,6 +104,7 @@ class FitResult(Drawn):
     seed: int
     seconds: float = field(compare=False)
     robots: LearnedRobots | None = None
+    named: NamedRobots | None = None
     evidence: RobotEvidence = field(default_factory=lambda: RobotEvidence(()))
     modes: LearnedModes | None = None
     season: Season | None = None
@@ -163,14 +165,14 @@ class FitResult(Drawn):
             neither, the service is as fast as makes the indexer busy for 80 % of its time.
         obsolescence_mean : float, optional
             Mean time until a page is obsolete, exponential; from revisits where the log has them, else never.
-        arrivals : {"stream", "fetching", "auto"}
+        arrivals : {"stream", "fetching", "independent", "marked", "auto"}
             A stream that is scaled with the number of robots; robots that finish their fetch, which need durations in
-            the log (`robots_in_log` of 1 then means: as many as fetched at the same time); or the latter where
-            `robots.preferred` says so.
+            the log (`robots_in_log` of 1 then means: as many as fetched at the same time); the robots that the log
+            names, independent or as marks of one stream; or what the log supports (`brought.supported`).
         """
         robots_in_log = self.robots_in_log or robots_in_log
         _check_robots(robots_in_log, robots)
-        brought = self._arrivals(arrivals, robots_in_log, robots)
+        brought, ran = self.brought.arrivals(arrivals, robots_in_log, robots)
         stale = self.obsolescence.distribution if self.obsolescence is not None else None
         if obsolescence_mean is not None:
             stale = exponential(obsolescence_mean)
@@ -179,34 +181,20 @@ class FitResult(Drawn):
             arrivals=brought,
             service=self.service(processing_rate, service_mean),
             obsolescence=stale,
-            policy=ThresholdPolicy([self._ran(brought, robots_in_log)], []),
+            policy=ThresholdPolicy([ran], []),
             title=title or f"fitted to {self.log.format} log",
         )
 
-    def _arrivals(self, kind: str, robots_in_log: int, robots: int | None) -> ControlledArrivals:
-        learned = self.robots
-        if kind == "stream" or (kind == "auto" and not (learned is not None and learned.preferred)):
-            most = robots_in_log if robots is None else robots
-            if self.modes is not None:
-                return self.modes.arrivals(most)
-            single = self.process.scaled(1 / robots_in_log) if robots_in_log > 1 else self.process
-            return ScaledStream(single, most)
-        if kind not in ARRIVALS:
-            raise InputError.at("arrivals", f"arrivals must be one of {', '.join(ARRIVALS)}; got {kind!r}")
-        if learned is None:
-            raise InputError.at(
-                "arrivals",
-                f"robots that fetch need the durations of the fetches; got a {self.log.format} log without them",
-                "Use --arrivals stream.",
-            )
-        ran = robots_in_log if robots_in_log > 1 else learned.robots
-        return learned.arrivals(ran, None if robots is None else max(robots, ran))
+    @property
+    def brought(self) -> Brought:
+        """What brings the pages, by every model that the log allows."""
+        return Brought(self.process, self.modes, self.robots, self.named)
 
-    def _ran(self, brought: ControlledArrivals, robots_in_log: int) -> int:
-        """Robots that ran, as the arrivals count them."""
-        if isinstance(brought, FetchingRobots) and self.robots is not None and robots_in_log == 1:
-            return self.robots.robots
-        return robots_in_log
+    def _robots(self) -> dict[str, Any] | None:
+        if self.robots is None and self.named is None:
+            return None
+        fetches = {} if self.robots is None else self.robots.to_json()
+        return fetches | {"named": None if self.named is None else plain(self.named.to_json())}
 
     def service(self, processing_rate: float | None = None, service_mean: float | None = None) -> PhaseType:
         """Service time in seconds; see `scenario`."""
@@ -257,7 +245,7 @@ class FitResult(Drawn):
             "sizes": _ph(self.sizes),
             "obsolescence": _ph(self.obsolescence),
             "revisits": {"visits": self.visits[0], "changed": self.visits[1]},
-            "robots": None if self.robots is None else self.robots.to_json(),
+            "robots": self._robots(),
             "robot_rates": self.evidence.to_json(),
             "robot_modes": None if self.modes is None else plain(self.modes.to_json()),
             "goodness": self.goodness.to_json(),

@@ -15,8 +15,8 @@ SERVICE_METHODS = ("moments", "two-moments", "em", "general")
 """Ways to fit content sizes: three moments, two, hyper-Erlang by EM, a general phase type by EM."""
 CRITERIA = ("bic", "aic", "held-out")
 THIRD_MOMENTS = ("trace", "likelihood")
-ARRIVALS = ("stream", "fetching", "auto")
-"""A stream of batches, robots that finish their fetch, or robots where the log supports them."""
+ARRIVALS = ("stream", "fetching", "independent", "marked", "auto")
+"""A stream, robots that fetch, named robots (independent, or marks of one stream), or what the log tells."""
 TICKS = ("judge", "spread", "batch")
 """Pages of one clock tick: judged by their counts, spread over the tick, or one batch."""
 BATCH_LAWS = ("test", "independent", "by-phase")
@@ -139,7 +139,7 @@ class ScenarioOptions:
         Bytes indexed per second, or the mean service time in seconds.
     obsolescence_mean : float, optional
         Mean seconds until a waiting page is stale.
-    arrivals : {"stream", "fetching", "auto"}
+    arrivals : {"stream", "fetching", "independent", "marked", "auto"}
         What brings the pages, see `ARRIVALS`.
     """
 
@@ -160,7 +160,7 @@ class ScenarioOptions:
     )
     arrivals: str = setting(
         "stream",
-        help="a stream, robots that finish their fetch (durations in the log), or what the log supports",
+        help="a stream, robots that finish their fetch, robots that the log names, or what the log supports",
         choices=ARRIVALS,
         group=_SCENARIO,
     )

@@ -177,6 +177,41 @@ def forward(trace: MarkedGaps, law: Phases, before: Float) -> Float:
 
 
 @njit(cache=True, nogil=True)
+def watched(trace: MarkedGaps, law: Phases, entering: Float) -> Float:
+    """Log-likelihood of what one process of several did in each gap between arrivals of any of them.
+
+    `batch` of the trace is 1 where the gap ended with an arrival of this process and 0 where it brought none;
+    `entering` has the law of its phase at the begin of each stretch. Given all before the gap.
+    """
+    gaps, _, own, first = trace
+    start, D0, D1, _ = law
+    n, order = gaps.size, start.size
+    q, jump, weights, left = _uniformised(D0, gaps.max())
+    score, at_end, state = np.empty(n), np.empty(order), start.copy()
+    stretch = 0
+    for t in range(n):
+        if stretch < first.size and t == first[stretch]:
+            state[:] = entering[stretch]
+            stretch += 1
+        count = _poisson(q * gaps[t], weights)
+        _powers(state, jump, count, left)
+        _mixed(weights, left, count, at_end)
+        total = 0.0
+        for j in range(order):
+            value = at_end[j]
+            if own[t] == 1:
+                value = 0.0
+                for i in range(order):
+                    value += at_end[i] * D1[i, j]
+            state[j] = value
+            total += value
+        for j in range(order):
+            state[j] /= total
+        score[t] = np.log(total)
+    return score
+
+
+@njit(cache=True, nogil=True)
 def expectations(trace: MarkedGaps, law: Phases) -> tuple[float, tuple[Float, Float, Float, Float, Float]]:
     """One E step over a trace, in blocks as those of `fitting.models.erlang_kernels.expectations`.
 

@@ -47,6 +47,11 @@ class Alike:
     dispersion: float
 
     @property
+    def unlike(self) -> bool:
+        """Whether rates or fetch times differ; three tests, so each at a third of the level."""
+        return min(self.rates_p, self.durations_p) < LEVEL / 3
+
+    @property
     def words(self) -> tuple[str, ...]:
         """One sentence for each question; three tests, so each at a third of the level."""
         limit = LEVEL / 3

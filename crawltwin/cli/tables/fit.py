@@ -48,6 +48,8 @@ def show_fit(result: FitResult, replayed: LossAgreement | None, assumed: list[st
             say(f"{name}: {law.order} phases, mean {law.mean:.6g}, scv {law.scv:.4g} ({fit.method}).")
     if result.robots is not None:
         say("Robots: " + "; ".join(result.robots.words) + ".")
+    if result.named is not None:
+        say("Named robots: " + "; ".join(result.named.words) + ".")
     if result.evidence.known:
         say(f"Other numbers of robots: {result.evidence.words}.")
     if result.modes is not None:

@@ -6,6 +6,7 @@ Whether small numbers are times from some origin or gaps is judged when all is r
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from fitting.readers.base import LineReader
 from fitting.readers.columns import Columns, keep, no_reasons, note_broken
@@ -19,6 +20,8 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 
+_HEADER = re.compile(rb'(?:\xef\xbb\xbf)?[ \t]*"?[@A-Za-z_][^,;\t|]*[,;\t|]')
+
 
 class Plain(LineReader):
     """A column of times or gaps."""
@@ -27,6 +30,11 @@ class Plain(LineReader):
     about = "plain column of times or gaps"
     filters = ()
     probe = re.compile(rb"[ \t]*(?:" + _DATE + rb"|" + _NUMBER + rb")(?:[ \t,;]+" + _NUMBER + rb")?[ \t]*$|#")
+
+    def score(self, head: bytes, lines: Sequence[bytes]) -> float:
+        """As any reader of lines; less below a header of names, which tells what the columns are."""
+        named = bool(lines) and _HEADER.match(lines[0]) is not None
+        return super().score(head, lines) * (0.9 if named else 1.0)
 
     def parse(self, text: bytes, options: ReadOptions) -> Columns:
         """Columns of one block of lines."""

@@ -11,10 +11,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
+
+from crawltwin.model.errors import InputError
 
 CHUNK = 1 << 20
 """Bytes that are read at a time."""
@@ -61,12 +64,12 @@ def new_lines(path: str | Path, position: Position | None) -> Iterator[Piece]:
     A log that was replaced (its first line is nowhere any more) is read from its beginning, with a note.
     """
     log = Path(path)
-    files: list[tuple[Path, str]] = []
-    for one in (*predecessors(log), log):
-        mark = first_mark(one)
-        # The same content twice: a file that is just being packed.
-        if mark is not None and mark not in [known for _, known in files]:
-            files.append((one, mark))
+    files = _marked_files(log)
+    for _ in range(2):
+        if position is None or position.mark in [mark for _, mark in files]:
+            break
+        # A file that is renamed between the listing and the look at it seems to be gone: look again.
+        files = _marked_files(log)
     note = ""
     if position is not None:
         marks = [mark for _, mark in files]
@@ -78,50 +81,98 @@ def new_lines(path: str | Path, position: Position | None) -> Iterator[Piece]:
             position = None
     for index, (one, mark) in enumerate(files):
         begin = position.offset if position is not None and position.mark == mark else 0
-        for piece in _pieces(one, mark, begin, ended=index < len(files) - 1):
-            yield Piece(piece.text, piece.position, note or piece.note)
-            note = ""
+        try:
+            for piece in _pieces(one, mark, begin, rotated=one != log, ended=index < len(files) - 1):
+                yield Piece(piece.text, piece.position, note or piece.note)
+                note = ""
+        except (OSError, EOFError):
+            # The file went away, was renamed or is being packed: the next look finds it under its new name, and what
+            # follows it waits until then.
+            return
+
+
+def check_followable(path: str | Path) -> None:
+    """Refuse what cannot be followed: a directory, a device, a pipe.
+
+    Raises
+    ------
+    InputError
+        When there is something at `path` that is not a regular file.
+    """
+    kind = "a directory" if Path(path).is_dir() else "a device or a pipe"
+    if Path(path).exists() and not Path(path).is_file():
+        raise InputError(f"a log must be a regular file to be watched; got {str(path)!r}, which is {kind}")
 
 
 def first_mark(path: Path) -> str | None:
     """What a file is known by; None while its first line is not whole."""
     try:
         with _opened(path) as stream:
-            head = stream.readline(LONGEST)
+            return _mark(stream)
     except (OSError, EOFError):
         return None
+
+
+def _mark(stream: IO[bytes]) -> str | None:
+    head = stream.readline(LONGEST)
     return hashlib.sha256(head).hexdigest()[:24] if head.endswith(b"\n") or len(head) == LONGEST else None
 
 
-def _pieces(path: Path, mark: str, begin: int, ended: bool) -> Iterator[Piece]:
-    try:
-        with _opened(path) as stream:
-            size = stream.seek(0, 2) if not isinstance(stream, gzip.GzipFile) else None
-            note = ""
-            if size is not None and size < begin:
-                begin, note = 0, f"{path.name} was cut off: it is read again from its beginning"
-            stream.seek(begin)
-            offset, rest = begin, b""
-            while data := stream.read(CHUNK):
-                rest += data
-                cut = rest.rfind(b"\n") + 1
-                if not cut and len(rest) > LONGEST:
-                    offset, rest = offset + len(rest), b""
-                elif cut:
-                    offset += cut
-                    yield Piece(rest[:cut], Position(mark, offset), note)
-                    rest, note = rest[cut:], ""
-            if rest and ended:
-                yield Piece(rest + b"\n", Position(mark, offset + len(rest)), note)
-    except (OSError, EOFError):
-        # The file went away or is being packed; the next look finds it under its new name.
-        return
+def _marked_files(log: Path) -> list[tuple[Path, str]]:
+    """The files of a log with their marks, the oldest first.
+
+    One that is just being copied or packed is there twice: of two with one mark the plain one is taken, and of two
+    plain ones the longer one.
+    """
+    found: dict[str, tuple[Path, tuple[bool, int]]] = {}
+    for one in (*predecessors(log), log):
+        mark = first_mark(one)
+        if mark is None:
+            continue
+        try:
+            rank = (not _is_packed(one), one.stat().st_size)
+        except OSError:
+            continue
+        if mark not in found or rank > found[mark][1]:
+            found[mark] = (one, rank)
+    return [(one, mark) for mark, (one, _) in found.items()]
+
+
+def _pieces(path: Path, mark: str, begin: int, rotated: bool, ended: bool) -> Iterator[Piece]:
+    with _opened(path) as stream:
+        if _mark(stream) != mark:
+            raise OSError("another file has taken its name")
+        size = stream.seek(0, 2) if not isinstance(stream, gzip.GzipFile) else None
+        note = ""
+        if size is not None and size < begin:
+            if rotated:
+                # A copy that is not whole yet, or that missed the last lines: they were read before.
+                return
+            begin, note = 0, f"{path.name} was cut off: it is read again from its beginning"
+        stream.seek(begin)
+        offset, rest = begin, b""
+        while data := stream.read(CHUNK):
+            rest += data
+            cut = rest.rfind(b"\n") + 1
+            if not cut and len(rest) > LONGEST:
+                offset, rest = offset + len(rest), b""
+            elif cut:
+                offset += cut
+                yield Piece(rest[:cut], Position(mark, offset), note)
+                rest, note = rest[cut:], ""
+        if rest and ended:
+            yield Piece(rest + b"\n", Position(mark, offset + len(rest)), note)
+
+
+def _is_packed(path: Path) -> bool:
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError("not a regular file")
+    with path.open("rb") as raw:
+        return raw.read(2) == b"\x1f\x8b"
 
 
 def _opened(path: Path) -> IO[bytes]:
-    with path.open("rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-    return cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb")
+    return cast("IO[bytes]", gzip.open(path, "rb")) if _is_packed(path) else path.open("rb")
 
 
 def _escaped(name: str) -> str:

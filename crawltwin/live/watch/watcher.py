@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from crawltwin.live.watch.follow import Piece, new_lines
+from crawltwin.live.watch.follow import Piece, check_followable, new_lines
 from crawltwin.live.watch.monitor import WINDOW, Monitor, State
 from crawltwin.live.watch.settings import WatchSettings
 from crawltwin.live.watch.twin import Twin, check_outputs
@@ -61,12 +61,16 @@ class Watcher:
         self.paths, self.settings, self.state_path = tuple(paths), settings, state
         self.timezone, self.tell = timezone, tell
         self._reader: Reader | None = _named(log_format)
+        for path in self.paths:
+            check_followable(path)
         check_outputs(scenario, policy_path)
         check_writable(state)
         known = Path(state).exists()
         self.state = State.read(state) if known else State(Monitor(settings.learn))
         if known:
             tell(f"going on after {self.state.monitor.deliveries:,} deliveries")
+        # Another --learn than before holds from now on.
+        self.monitor.learn = settings.learn
         self.twin = None if scenario is None else Twin(scenario, policy_path, self.state.facts, tell)
         self._refit_at: float | None = None
         for path in self.paths:

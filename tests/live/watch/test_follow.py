@@ -6,7 +6,9 @@ import shutil
 
 import pytest
 
-from crawltwin.live.watch.follow import new_lines, predecessors
+from crawltwin.live.watch import follow
+from crawltwin.live.watch.follow import check_followable, new_lines, predecessors
+from crawltwin.model.errors import InputError
 
 
 def read(path, position=None):
@@ -155,3 +157,87 @@ def test_whatever_happens_each_line_is_read_once(log, seed):
             seen += lines
     seen += read(log, position)[0]
     assert seen == [f"line-{k}" for k in range(written)]
+
+
+def test_a_copy_that_is_not_whole_yet_is_not_read_again(log):
+    """Rotation by copying, seen in the middle: the copy is shorter than what was read."""
+    append(log, "a", "b", "c")
+    _, position, _ = read(log)
+    log.with_name("crawl.log.1").write_text("a\nb")
+    assert read(log, position) == ([], position, [])
+    append(log, "d")
+    assert read(log, position)[0] == ["d"]
+    # The copy missed the last line, which was read before the log was emptied.
+    log.write_text("")
+    assert read(log, position) == ([], position, [])
+    append(log, "e")
+    assert read(log, position)[0] == ["e"]
+
+
+@pytest.mark.parametrize("listed", ["crawl.log.1", "crawl.log.1.gz"])
+def test_a_file_that_is_half_packed_is_read_to_its_end(log, monkeypatch, listed):
+    lines = [f"{k:06d}-{random.Random(k).random()}" for k in range(3000)]
+    old, packed = log.with_name("crawl.log.1"), log.with_name("crawl.log.1.gz")
+    append(old, *lines)
+    packed.write_bytes(gzip.compress(old.read_bytes())[:20_000])
+    append(log, "new")
+    # A folder lists its files in any order.
+    both = [packed, old] if listed.endswith("gz") else [old, packed]
+    monkeypatch.setattr(follow, "predecessors", lambda _path: both)
+    assert read(log)[0] == [*lines, "new"]
+
+
+def test_what_follows_a_broken_predecessor_waits(log):
+    lines = [f"{k:06d}-{random.Random(k).random()}" for k in range(3000)]
+    whole = gzip.compress("".join(f"{line}\n" for line in lines).encode())
+    packed = log.with_name("crawl.log.1.gz")
+    packed.write_bytes(whole[:20_000])
+    append(log, "new")
+    first, position, _ = read(log)
+    assert "new" not in first
+    packed.write_bytes(whole)
+    assert [*first, *read(log, position)[0]] == [*lines, "new"]
+
+
+def test_rotation_between_the_listing_and_the_reading(log, monkeypatch):
+    append(log, "a", "b")
+    _, position, _ = read(log)
+    append(log, "c")
+    marked = follow._marked_files
+
+    def then_rotated(path):
+        found = marked(path)
+        if not log.with_name("crawl.log.1").exists():
+            log.rename(log.with_name("crawl.log.1"))
+            append(log, "d")
+        return found
+
+    monkeypatch.setattr(follow, "_marked_files", then_rotated)
+    lines, position, notes = read(log, position)
+    again, _, more = read(log, position)
+    assert ([*lines, *again], notes, more) == (["c", "d"], [], [])
+
+
+def test_rotation_while_the_folder_is_listed(log, monkeypatch):
+    append(log, "a", "b")
+    _, position, _ = read(log)
+    append(log, "c")
+    listed = follow.predecessors
+
+    def then_rotated(path):
+        found = listed(path)
+        if not log.with_name("crawl.log.1").exists():
+            log.rename(log.with_name("crawl.log.1"))
+            append(log, "d")
+        return found
+
+    monkeypatch.setattr(follow, "predecessors", then_rotated)
+    lines, _, notes = read(log, position)
+    assert (lines, notes) == (["c", "d"], [])
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/"])
+def test_what_is_no_file_is_refused(path):
+    with pytest.raises(InputError, match="a log must be a regular file"):
+        check_followable(path)
+    assert read(path) == ([], None, [])

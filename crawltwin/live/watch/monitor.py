@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 from collections import deque
 from dataclasses import asdict, dataclass, field
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,13 @@ RECENT = 5_000
 KEPT_ALARMS = 100
 WINDOW = 5.0
 """Seconds within which deliveries may come out of order, or from another file."""
+LATE = 20
+"""So many deliveries in a row that come too late, over a minute and more, mean that the clock was set back."""
+PLAIN = (
+    *("learn", "deliveries", "late", "pauses", "first", "last", "newest"),
+    *("late_run", "late_since", "deviation", "raised"),
+)
+"""Attributes that go into the state file as they are."""
 PAUSE = 30.0
 """A gap of so many mean gaps, and of a minute at least, means that the crawl stood still; it is left out."""
 
@@ -40,12 +49,18 @@ class Monitor:
         Pages delivered; those that came too late to be put in order; times that the crawl stood still.
     first, last : float or None
         Seconds since 1970 of the first and the last delivery that was taken.
+    late_run, late_since : int, float
+        Deliveries that came too late since the last one in order, and the time of the first of them.
     pending : list
         Deliveries that wait for others from before them.
     recent : deque
         Times of the last deliveries.
     reference : Reference or None
         None while it is being learnt.
+    deviation : float
+        Relative deviation of the time of a block, when it was last learnt; that of Poisson deliveries before.
+    raised : int
+        Alarms since the watch began; the last hundred of them are kept.
     alarms : list
         Time, direction, and the pace before and after.
     """
@@ -57,10 +72,14 @@ class Monitor:
     first: float | None = None
     last: float | None = None
     newest: float = 0.0
+    late_run: int = 0
+    late_since: float = 0.0
     pending: list[float] = field(default_factory=list)
     recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
     learning: list[float] = field(default_factory=list)
     reference: Reference | None = None
+    deviation: float = BLOCK**-0.5
+    raised: int = 0
     test: Cusum = field(default_factory=Cusum)
     alarms: list[dict[str, Any]] = field(default_factory=list)
 
@@ -75,11 +94,19 @@ class Monitor:
             return None
         return (len(self.recent) - 1) / (self.recent[-1] - self.recent[0])
 
-    def take(self, times: list[float]) -> None:
-        """Put deliveries among those that wait; nothing is counted yet."""
+    def take(self, times: list[float], others: float | None = None) -> int:
+        """Put deliveries of one file in order, and count those that are older than the window; returns new alarms.
+
+        One after the other: what comes too late does not depend on how many are taken at once. `others` is how far the
+        other files were read, where there are any.
+        """
+        raised, front = 0, -math.inf
         for time in times:
             heapq.heappush(self.pending, time)
             self.newest = max(self.newest, time)
+            front = max(front, time)
+            raised += self.settle(self.newest - WINDOW if others is None else min(others, front) - WINDOW)
+        return raised
 
     def settle(self, until: float | None = None) -> int:
         """Count what waits and is older than the window (or than `until`); returns the number of new alarms."""
@@ -96,23 +123,55 @@ class Monitor:
             self.recent.append(time)
             return 0
         if time < self.last:
-            self.late += 1
-            time = self.last
+            return self._count_late(time)
+        late, self.late_run = self.late_run, 0
         gap, self.last = time - self.last, time
         if self._is_pause(gap):
-            self.pauses += 1
-            self.recent.clear()
-            self.recent.append(time)
-            self.test.gathered, self.test.inside = 0.0, 0
+            self._stand_still(time)
             return 0
+        # Those that came too late were delivered in this gap.
+        return sum(self._learn_or_test(part, time) for part in chain(repeat(0.0, late), [gap]))
+
+    def _count_late(self, time: float) -> int:
+        self.late += 1
+        self.late_run += 1
+        self.late_since = time if self.late_run == 1 else self.late_since
+        if self.late_run >= LATE and time - self.late_since >= 60.0:
+            # The deliveries that wait are ordered by the new clock as well.
+            self.newest = max([time, *(one for one in self.pending if one < self.last)])
+            self._stand_still(time)
+        return 0
+
+    def _stand_still(self, time: float) -> None:
+        """What is before `time` tells nothing about the gaps after it."""
+        self.pauses += 1
+        self.last = time
+        self.late_run = 0
+        self.recent.clear()
         self.recent.append(time)
-        if self.reference is None:
-            self.learning.append(gap)
-            if len(self.learning) >= self.learn:
+        self.test.gathered, self.test.inside = 0.0, 0
+
+    def _learn_or_test(self, gap: float, time: float) -> int:
+        self.recent.append(time)
+        if self.reference is not None:
+            return self._tested(gap, time)
+        self.learning.append(gap)
+        if len(self.learning) == BLOCK:
+            self._drop_early_pauses()
+        if len(self.learning) >= self.learn:
+            if sum(self.learning) > 0:
                 self.reference = Reference.of(self.learning)
-                self.learning = []
-            return 0
-        return self._tested(gap, time)
+                self.deviation = self.reference.deviation
+            self.learning = []
+        return 0
+
+    def _drop_early_pauses(self) -> None:
+        """The first gaps could not yet be told from pauses; one of them would make the normal pace far too slow."""
+        largest = max(self.learning)
+        rest = (sum(self.learning) - largest) / (len(self.learning) - 1)
+        if largest > max(PAUSE * rest, 60.0):
+            self.learning.remove(largest)
+            self.pauses += 1
 
     def _is_pause(self, gap: float) -> bool:
         if self.reference is not None:
@@ -131,6 +190,8 @@ class Monitor:
         count, seconds = self.test.since_slower if word == "slower" else self.test.since_faster
         after = count / seconds if seconds > 0 else None
         alarm = {"time": time, "direction": word, "pace_before": 1 / self.reference.gap, "pace_after": after}
+        alarm["deliveries"] = int(count)
+        self.raised += 1
         self.alarms = [*self.alarms[-(KEPT_ALARMS - 1) :], alarm]
         self.learn_anew()
         return 1
@@ -141,9 +202,7 @@ class Monitor:
 
     def to_json(self) -> dict[str, Any]:
         """As in the state file."""
-        found = {
-            name: getattr(self, name) for name in ("learn", "deliveries", "late", "pauses", "first", "last", "newest")
-        }
+        found = {name: getattr(self, name) for name in PLAIN}
         return found | {
             "pending": self.pending,
             "recent": list(self.recent),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crawltwin.live.watch.follow import Piece, check_followable, new_lines
-from crawltwin.live.watch.monitor import WINDOW, Monitor, State
+from crawltwin.live.watch.monitor import Monitor, State
 from crawltwin.live.watch.settings import WatchSettings
 from crawltwin.live.watch.twin import Twin, check_outputs
 from crawltwin.model import Scenario
@@ -100,11 +100,10 @@ class Watcher:
                 del streams[path]
                 continue
             times = self._times(path, piece)
-            monitor.take(times)
+            others = min((fronts.get(name, -math.inf) for name in streams if name != path), default=math.inf)
+            raised += monitor.take(times, others if len(self.paths) > 1 else None)
             fronts[path] = max(fronts.get(path, -math.inf), max(times, default=-math.inf))
             self.state.positions[path] = piece.position
-            behind = min((fronts.get(name, -math.inf) for name in streams), default=math.inf)
-            raised += monitor.settle(min(behind, monitor.newest) - WINDOW)
             if raised or len(piece.text) > 1 << 19:
                 self._save()
         raised += monitor.settle(math.inf if final else None)

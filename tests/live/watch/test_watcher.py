@@ -161,3 +161,56 @@ def test_wrong_options_are_refused(tmp_path, monkeypatch, capsys, arguments, wor
 def test_a_monitor_that_learns_from_too_little_is_refused():
     with pytest.raises(InputError, match="learn must be at least 800"):
         Monitor(learn=10)
+
+
+def _written(path, times):
+    path.write_text("".join(f"{time:.3f}\n" for time in times))
+
+
+def _hours(count, seed=6):
+    """Deliveries every two seconds on average."""
+    return 1_700_000_000.0 + 2 * np.cumsum(np.random.default_rng(seed).exponential(size=count))
+
+
+@pytest.mark.parametrize("seconds", [-3600.0, 3600.0])
+def test_a_clock_that_is_set_is_no_alarm_in_pieces_or_whole(tmp_path, seconds):
+    times = _hours(5000)
+    times[2500:] += seconds
+    _written(tmp_path / "whole.log", times)
+    whole = watched(tmp_path / "whole.log", tmp_path / "whole.state")
+    whole.look(final=True)
+    monitor = whole.monitor
+    assert (monitor.deliveries, monitor.alarms, monitor.pauses) == (5000, [], 1)
+    assert monitor.pace == pytest.approx(0.5, rel=0.1)
+    assert monitor.late < 60
+    for end in range(100, 5001, 100):
+        _written(tmp_path / "grown.log", times[:end])
+        last = watched(tmp_path / "grown.log", tmp_path / "grown.state")
+        last.look()
+    last.look(final=True)
+    assert account(last) == account(whole)
+
+
+@pytest.mark.parametrize("place", [0, 7, 2000])
+@pytest.mark.parametrize("time", [5.0, 4_000_000_000.0])
+def test_one_stamp_of_another_age_changes_no_pace(tmp_path, place, time):
+    times = _hours(4000)
+    times[place] = time
+    _written(tmp_path / "a.log", times)
+    watcher = watched(tmp_path / "a.log", tmp_path / "state")
+    watcher.look()
+    assert watcher.monitor.alarms == []
+    assert 1 / watcher.monitor.reference.gap == pytest.approx(0.5, rel=0.1)
+
+
+def test_deliveries_at_one_moment_do_not_end_the_watch(tmp_path):
+    _written(tmp_path / "a.log", [1.7e9] * 2000)
+    watcher = watched(tmp_path / "a.log", tmp_path / "state")
+    watcher.look(final=True)
+    assert watcher.monitor.deliveries == 2000 and watcher.monitor.reference is None
+
+
+def test_another_number_to_learn_from_holds_after_a_restart(tmp_path):
+    watched(tmp_path / "a.log", tmp_path / "state").look()
+    again = Watcher([str(tmp_path / "a.log")], WatchSettings(learn=900), str(tmp_path / "state"), log_format="plain")
+    assert again.monitor.learn == 900

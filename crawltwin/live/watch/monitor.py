@@ -123,7 +123,7 @@ class Monitor:
             self.recent.append(time)
             return 0
         if time < self.last:
-            return self._count_late(time)
+            return self._count_late(time, self.last)
         late, self.late_run = self.late_run, 0
         gap, self.last = time - self.last, time
         if self._is_pause(gap):
@@ -132,13 +132,13 @@ class Monitor:
         # Those that came too late were delivered in this gap.
         return sum(self._learn_or_test(part, time) for part in chain(repeat(0.0, late), [gap]))
 
-    def _count_late(self, time: float) -> int:
+    def _count_late(self, time: float, last: float) -> int:
         self.late += 1
         self.late_run += 1
         self.late_since = time if self.late_run == 1 else self.late_since
         if self.late_run >= LATE and time - self.late_since >= 60.0:
             # The deliveries that wait are ordered by the new clock as well.
-            self.newest = max([time, *(one for one in self.pending if one < self.last)])
+            self.newest = max([time, *(one for one in self.pending if one < last)])
             self._stand_still(time)
         return 0
 

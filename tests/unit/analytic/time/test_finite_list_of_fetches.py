@@ -10,6 +10,7 @@ import pytest
 from analytic import completion
 from crawltwin.model import PhaseType, Scenario, ThresholdPolicy, erlang, exponential
 from crawltwin.model.arrivals.fetching import FetchingRobots
+from crawltwin.model.arrivals.spells import Spells
 
 SERVE, STALE = 1.3, 0.2
 
@@ -20,11 +21,16 @@ def crawler(robots: FetchingRobots, policy: ThresholdPolicy, capacity: int = 4, 
     )
 
 
+def equilibrium(generator: np.ndarray) -> np.ndarray:
+    order = len(generator)
+    return np.linalg.solve(np.vstack([generator.T[:-1], np.ones(order)]), np.append(np.zeros(order - 1), 1.0))
+
+
 def explored(scenario: Scenario, urls: int) -> tuple[float, float, float]:
-    """Mean time, pages lost and pages obsolete; a state is (URLs not handed out, phases in flight, level)."""
+    """Mean time, pages lost and pages obsolete; a state is (URLs not handed out, phases in flight, level, spell)."""
     robots, capacity = scenario.arrivals, scenario.capacity
     law, sigma = robots.fetch, 0.0 if robots.start_up is None else 1 / robots.start_up.mean
-    phases = range(law.order)
+    phases, spells = range(law.order), robots.spells or Spells([[0.0]], [1.0])
 
     def begin(left: int, flight: tuple[int, ...], wanted: int) -> dict[tuple[int, tuple[int, ...]], float]:
         """Robots begin until `wanted` fetch or the list is handed out."""
@@ -37,37 +43,46 @@ def explored(scenario: Scenario, urls: int) -> tuple[float, float, float]:
         return found
 
     def moves(state):
-        left, flight, level = state
-        wanted = scenario.policy.robots_at(level)
+        left, flight, level, spell = state
+        wanted, pace = scenario.policy.robots_at(level), spells.pace[spell]
+        for to, rate in enumerate(spells.generator[spell]):
+            if to != spell:
+                yield (left, flight, level, to), rate, 0, 0
         if sigma and left and len(flight) < wanted:
             for (rest, now), chance in begin(left, flight, len(flight) + 1).items():
-                yield (rest, now, level), min(wanted - len(flight), left) * sigma * chance, 0, 0
+                yield (rest, now, level, spell), min(wanted - len(flight), left) * sigma * chance, 0, 0
         for place, phase in enumerate(flight):
             others = flight[:place] + flight[place + 1 :]
             for to in phases:
                 if to != phase:
-                    yield (left, tuple(sorted((*others, to))), level), law.subgenerator[phase, to], 0, 0
+                    yield (left, tuple(sorted((*others, to))), level, spell), pace * law.subgenerator[phase, to], 0, 0
             for size, share in enumerate(robots.pages, start=1):
                 room = capacity - level
-                enter = min(size, room) if scenario.admission == "partial" else size * (size <= room)
+                enter = {
+                    "partial": min(size, max(room, 0)),
+                    "all-or-nothing": size * (size <= room),
+                    "overflow": size * (room > 0),
+                }[scenario.admission]
                 then = scenario.policy.robots_at(level + enter)
                 goal = then if not sigma else min(then, len(others) + 1)
                 for (rest, now), chance in begin(left, others, goal).items():
-                    yield (rest, now, level + enter), law.exit_rates[phase] * share * chance, size - enter, 0
+                    rate = pace * law.exit_rates[phase] * share * chance
+                    yield (rest, now, level + enter, spell), rate, size - enter, 0
         for rate, stale in ((SERVE * (level > 0), 0), (STALE * max(level - 1, 0), 1)):
             if rate:
                 goal = len(flight) if sigma else scenario.policy.robots_at(level - 1)
                 for (rest, now), chance in begin(left, flight, goal).items():
-                    yield (rest, now, level - 1), rate * chance, 0, stale
+                    yield (rest, now, level - 1, spell), rate * chance, 0, stale
 
     running = min(scenario.policy.robots_at(0), urls)
-    equal = np.linalg.solve(
-        np.vstack([(law.subgenerator + np.outer(law.exit_rates, law.initial)).T[:-1], np.ones(law.order)]),
-        np.append(np.zeros(law.order - 1), 1.0),
-    )
+    equal = equilibrium(law.subgenerator + np.outer(law.exit_rates, law.initial))
+    calm = equilibrium(np.array(spells.generator))
     start: dict[tuple, float] = defaultdict(float)
     for flight in product(phases, repeat=running):
-        start[urls - running, tuple(sorted(flight)), 0] += math.prod(equal[phase] for phase in flight)
+        for spell, share in enumerate(calm):
+            start[urls - running, tuple(sorted(flight)), 0, spell] += share * math.prod(
+                equal[phase] for phase in flight
+            )
     index = {state: place for place, state in enumerate(start)}
     rows, queue = [], list(start)
     while queue:
@@ -84,8 +99,8 @@ def explored(scenario: Scenario, urls: int) -> tuple[float, float, float]:
         A[index[state], index[state]] += rate
         A[index[state], index[to]] -= rate
         right[index[state], 1:] += rate * lost, rate * stale
-    end = index[0, (), 0]
-    A[end], A[end, end], right[end] = 0.0, 1.0, 0.0
+    for end in (place for state, place in index.items() if state[:3] == (0, (), 0)):
+        A[end], A[end, end], right[end] = 0.0, 1.0, 0.0
     values = np.linalg.solve(A, right)
     return tuple(sum(chance * values[index[state]] for state, chance in start.items()))
 
@@ -99,6 +114,25 @@ CASES = {
         FetchingRobots(3, erlang(2, 0.9), (0.5, 0.0, 0.5), exponential(0.8)),
         ThresholdPolicy([3, 1], [2]),
         admission="all-or-nothing",
+    ),
+    "spells, overflow": crawler(
+        FetchingRobots(
+            2,
+            PhaseType([0.6, 0.4], [[-2.0, 0.5], [0.3, -1.0]]),
+            (0.4, 0.1, 0.5),
+            spells=Spells([[-0.4, 0.4], [0.7, -0.7]], [1.0, 0.2]),
+        ),
+        ThresholdPolicy([2, 1], [1]),
+        capacity=3,
+        admission="overflow",
+    ),
+    "spells, start-up, overflow": crawler(
+        FetchingRobots(
+            3, exponential(0.5), (0.3, 0.7), exponential(0.8), Spells([[-2.0, 2.0], [0.1, -0.1]], [3.0, 0.5])
+        ),
+        ThresholdPolicy([3, 1], [0]),
+        capacity=2,
+        admission="overflow",
     ),
 }
 

@@ -164,7 +164,7 @@ def rare_loss(
     store : Store, optional
         Where finished replications are kept.
     progress : callable, optional
-        Told (done, planned) after each replication.
+        Told (done, planned) after each replication, and that none is done while thresholds and length are sought.
     **options
         Fields of `RareSettings`, which go before `settings`.
 
@@ -183,8 +183,17 @@ def rare_loss(
     """
     settings = replace(settings, **options) if settings else RareSettings(**options)
     scenario.policy_in_force  # noqa: B018
-    splits, rate = find_splits(scenario, settings.seed)
-    pages = _planned_pages(scenario, splits, rate, settings) if settings.pages is None else settings.pages
+
+    def seeking() -> None:
+        if progress is not None:
+            progress(0, settings.replications)
+
+    splits, rate = find_splits(scenario, settings.seed, seeking)
+    pages = settings.pages
+    if pages is None:
+        wanted = settings.precision / _student(settings.replications, settings.confidence)
+        found = pilot(scenario, splits, rate, settings.seed, seeking)
+        pages = found.pages_for(wanted, settings.replications, settings.most_pages)
     trials = [trial_of(scenario, splits, settings.seed, index, pages / rate) for index in range(settings.replications)]
     runs: list[Strata] = []
     interrupted = False
@@ -198,13 +207,6 @@ def rare_loss(
             raise
         interrupted = True
     return replace(_estimate(runs, splits, settings), interrupted=interrupted)
-
-
-def _planned_pages(scenario: Scenario, splits: Splits, rate: float, settings: RareSettings) -> int:
-    """Pages of the main trial of each replication, from a pilot."""
-    wanted = settings.precision / _student(settings.replications, settings.confidence)
-    found = pilot(scenario, splits, rate, settings.seed)
-    return found.pages_for(wanted, settings.replications, settings.most_pages)
 
 
 def _student(replications: int, confidence: float) -> float:

@@ -11,6 +11,7 @@ deliver. Neither it nor the looks have a part in the estimate: a run that was al
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import mul
 
@@ -142,12 +143,18 @@ def _plan(scenario: Scenario, splits: Splits) -> RunPlan:
     return plan._replace(bin_time=math.inf)
 
 
-def pilot(scenario: Scenario, splits: Splits, rate: float, seed: int) -> Pilot:
-    """Runs with random numbers of their own, made longer until one differs from the next by less than a half."""
+def pilot(scenario: Scenario, splits: Splits, rate: float, seed: int, told: Callable[[], None] = lambda: None) -> Pilot:
+    """Runs with random numbers of their own, made longer until one differs from the next by less than a half.
+
+    `told` is called before each run.
+    """
     pages, first = _LOOK_PAGES, _PILOT
     while True:
         trials = [trial_of(scenario, splits, seed, first + index, pages / rate) for index in range(_PILOTS)]
-        runs = [run_trial(trial) for trial in trials]
+        runs = []
+        for trial in trials:
+            told()
+            runs.append(run_trial(trial))
         sums = np.array([run.weighted(splits) for run in runs])
         work = float(sum(run.delivered.sum() for run in runs)) / sums[:, 1].sum() * (1 + _WARM_UP)
         spread = math.inf
@@ -165,10 +172,14 @@ def relative_error_of(sums: FloatArray) -> float:
     return float(standard_errors(pseudo)[0] * sums[:, 1].sum() / sums[:, 0].sum())
 
 
-def find_splits(scenario: Scenario, seed: int) -> tuple[Splits, float]:
-    """Where trials are split, found from a few short runs, and the rate of pages delivered."""
+def find_splits(scenario: Scenario, seed: int, told: Callable[[], None] = lambda: None) -> tuple[Splits, float]:
+    """Where trials are split, found from a few short runs, and the rate of pages delivered.
+
+    `told` is called before each run.
+    """
     splits, rate, pages = Splits(), scenario.arrivals.page_rate(_robots_when_empty(scenario)), _LOOK_PAGES
     for look in range(_MOST_LOOKS):
+        told()
         time = pages / rate
         run = run_trial(trial_of(scenario, splits, seed, _LOOKING + look, time))
         rate = float(run.weighted(splits)[1]) / time

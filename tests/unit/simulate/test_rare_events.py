@@ -156,6 +156,14 @@ def test_kept_replications_are_not_run_again(tmp_path, monkeypatch: pytest.Monke
     assert rare_loss(queue(0.5, 8), store=Store(tmp_path), **ask) == first
 
 
+def test_progress_is_told_while_thresholds_and_length_are_sought():
+    told: list[tuple[int, int]] = []
+    rare_loss(queue(0.5, 10), precision=0.5, workers=1, progress=lambda done, planned: told.append((done, planned)))
+    # One look at least, and the sixteen runs of the pilot.
+    assert told.count((0, 30)) >= 17
+    assert told[told.count((0, 30)) :] == [(done, 30) for done in range(1, 31)]
+
+
 def test_interrupted_it_tells_what_is_finished(monkeypatch: pytest.MonkeyPatch):
     def stop_after(count: int):
         def told(done: int, _: int) -> None:

@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plan and show."""
-    from crawltwin.model import scenario_file
+    from crawltwin.model import InputError, scenario_file
     from crawltwin.plan.config import read_settings
     from crawltwin.plan.decide import Plan, plan
     from crawltwin.plan.earlier import EarlierPlan, digests
@@ -75,6 +75,11 @@ def run(options: argparse.Namespace) -> int:
         ask(read_settings(path if Path(path).exists() else None, given(options, PlanSettings)), path)
         return 0
     earlier = None if options.check is None else EarlierPlan.read(options.check)
+    beside = [*given(options, PlanSettings), *(["config"] if options.config else [])]
+    if earlier is not None and beside:
+        raise InputError(
+            f"--check must stand without settings of the plan; got {', '.join(beside)}. They are those of the report"
+        )
     settings = read_settings(options.config, given(options, PlanSettings)) if earlier is None else earlier.settings
     reading = ReadOptions(**given(options, ReadOptions))
     chosen = {name: value for name, value in given(options, FitOptions).items() if name != "seed"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analytic import Optimum, certify, completion, optimize, solve
+from analytic import Optimum, Solution, certify, completion, optimize, solve
 from crawltwin.model import InputError, Scenario
 from crawltwin.model.checks import FloatArray
 from crawltwin.plan.choosing import Limited, choose_within
@@ -149,7 +149,7 @@ def _decide(
     # Everything is done for each part of the day; where there is one pace, the day has one part.
     under = [chosen] if day is None else scenarios_of(day, chosen)
     before = [always] if day is None else [at_pace(always, part.pace) for part in parts]
-    solution, busiest = day_solution(under, parts), under[busiest_of(parts)]
+    solution, today, busiest = day_solution(under, parts), day_solution(before, parts), under[busiest_of(parts)]
 
     def replayed(log: FitResult, policy: Scenario, now: Scenario) -> LogAgreement | None:
         return _replay(log, [policy], [now], None, settings, steps)
@@ -166,7 +166,7 @@ def _decide(
         limited=limited,
         certificate=certificate,
         solution=solution,
-        today=day_solution(before, parts),
+        today=today,
         check=steps.attempt(
             "checking by simulation", lambda: crosscheck(busiest, judged, approach=False, progress=steps.update)
         ),
@@ -179,7 +179,7 @@ def _decide(
         )
         or (),
         backlog=steps.attempt("backlog and completion", lambda: backlog_of(busiest, solution, settings)),
-        finish=_finish(fitted, (chosen, always), doubt, settings, steps),
+        finish=_finish(fitted, ((chosen, solution), (always, today)), day, doubt, settings, steps),
         sweeps=(
             steps.attempt("asking what if", lambda: what_if(optimum, workers=workers, progress=steps.update))
             if settings.what_if and limited is None and day is None
@@ -313,22 +313,25 @@ def _doubt(
 
 def _finish(
     fitted: FitResult,
-    under: tuple[Scenario, Scenario],
+    under: Sequence[tuple[Scenario, Solution]],
+    day: DayPlan | None,
     doubt: Uncertainty | None,
     settings: PlanSettings,
     steps: Steps,
 ) -> FinishTimes | None:
-    """When the list is done, under the policy and today, at the mean pace."""
+    """When the list is done, under the policy and today: by scenarios of the mean pace, at the rates over the day."""
     urls = settings.urls
     if urls is None:
         return None
     rates = np.zeros((0, 2)) if doubt is None else doubt.page_rates
+    columns = (2 if day is not None and day.worth_it else 0, 1)
 
     def times() -> FinishTimes:
-        both = [
-            finish_of(completion(one, urls), rates[:, at], solve(one).measures["arrival_rate"], fitted, settings.seed)
-            for at, one in enumerate(under)
-        ]
+        both = []
+        for column, (scenario, over_day) in zip(columns, under, strict=True):
+            known = np.zeros(0) if day is None else np.array([over_day.measures["arrival_rate"]])
+            own, mean = rates[:, column] if rates.size else known, solve(scenario).measures["arrival_rate"]
+            both.append(finish_of(completion(scenario, urls), own, mean, fitted, settings.seed))
         return FinishTimes(
             urls, today=both[1], plan=both[0], pauses=fitted.cleaning.pauses, rate_doubted=bool(rates.size)
         )

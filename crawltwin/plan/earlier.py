@@ -17,6 +17,8 @@ from crawltwin.plan.settings import PlanSettings
 
 TOLERANCE = 1e-9
 """Relative difference of two computed numbers that counts as the same, across machines and libraries."""
+ROUNDING = 1e-12
+"""Absolute difference that does: of zeros that were rounded."""
 NOT_COMPARED = frozenset({"seconds", "versions", "what_if"})
 
 
@@ -44,7 +46,8 @@ class EarlierPlan:
         try:
             held = json.loads(read_text(path, "--check"))
             origin = held["provenance"]
-            return cls(settings_from_text(origin["settings"], str(path)), origin["sources"], held["data"])
+            settings, sources = settings_from_text(origin["settings"], str(path)), dict(origin["sources"])
+            return cls(settings, sources, dict(held["data"]))
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -94,4 +97,4 @@ def _differences(place: str, old: Any, new: Any) -> Iterator[str]:
 def _same(old: Any, new: Any) -> bool:
     if not isinstance(old, int | float) or not isinstance(new, int | float):
         return bool(old == new)
-    return math.isclose(old, new, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return math.isclose(old, new, rel_tol=TOLERANCE, abs_tol=ROUNDING)

@@ -200,13 +200,12 @@ class Plan(Drawn):
 
     def _against(self) -> list[str]:
         words = []
-        # Robots that finish their fetch stand in place of the stream whose fit was judged; the replay judges them.
-        if self.fit.goodness.verdict == "poor" and self.scenario.arrivals.kind != "fetching":
-            words.append(f"the model fits the log poorly ({'; '.join(self.fit.goodness.words)})")
+        if self._poor and self.scenario.arrivals.kind != "fetching":
+            words.append(f"the model fits the log poorly ({self._poor})")
         if self.check is not None and self.check.verdict == "different":
             words.append("the simulation gives other numbers than the solved model")
         if self.replay is not None and not self.replay.trusted:
-            outside = ", ".join(one.measure.replace("_", " ") for one in self.replay.predictions if not one.inside)
+            outside = ", ".join(self._replayed("different"))
             words.append(f"the replayed log lies outside what the model predicts ({outside})")
         words += [] if self.clock is None else self.clock.objections()
         if self.limited is not None and not self.limited.kept:
@@ -214,8 +213,19 @@ class Plan(Drawn):
             words += [one.in_words() for one in self.assumed if any(point.policy for point in one.points)]
         return words
 
+    @property
+    def _poor(self) -> str:
+        """Why the stream fits the log poorly; empty where it does not."""
+        return "; ".join(self.fit.goodness.words) if self.fit.goodness.verdict == "poor" else ""
+
     def _provisional(self) -> list[str]:
         words = [*self.limiting, *(one.in_words() for one in self.assumed if one.moves)]
+        # Robots that finish their fetch stand in place of the stream whose fit was judged; only the replay judges them.
+        if self._poor and "losses" not in self._replayed("equivalent"):
+            words.append(
+                f"robots that finish their fetch stand in for a stream that fits the log poorly ({self._poor}), and "
+                "the replayed log does not confirm their losses"
+            )
         if not self.settings.is_given("robots") and self.settings.robots == 1:
             words.append("the number of robots was not given (--robots), so there is nothing to choose among")
         if self.limited is None and self.settings.cost is None:
@@ -237,6 +247,8 @@ class Plan(Drawn):
             words.append("the log is too short to check the model by replaying it")
         if self.doubt is None:
             words.append("the uncertainty of the decision is not known")
+        if self.settings.quick:
+            words.append("this is a first look (run it again without --quick)")
         return words
 
     def _replayed(self, word: str) -> list[str]:

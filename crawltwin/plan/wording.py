@@ -79,15 +79,19 @@ def in_percent(share: float) -> str:
     return with_interval(share, kind="share")
 
 
-def with_interval(value: float, low: float = math.nan, high: float = math.nan, *, kind: Kind = "number") -> str:
+def with_interval(
+    value: float, low: float = math.nan, high: float = math.nan, *, kind: Kind = "number", like: float | None = None
+) -> str:
     """A value in its unit, with its interval where there is one, rounded to what the interval allows.
+
+    `like` is the value whose unit is taken where several stand side by side.
 
     Examples
     --------
     >>> with_interval(0.1862, 0.115, 0.218, kind="share"), with_interval(0.0511, 0.04, 0.0594, kind="rate")
     ('19% (12 to 22)', '184 (144 to 214) pages per hour')
     """
-    factor, unit = _unit(value, kind)
+    factor, unit = _unit(value if like is None else like, kind)
     if kind == "share" and 0 < value < 1e-5:
         return "less than 0.001%"
     if not (math.isfinite(low) and math.isfinite(high)) or high - low <= 1e-9 * abs(value):

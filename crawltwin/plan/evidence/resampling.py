@@ -126,7 +126,8 @@ class Uncertainty:
     schedule : mapping of Spread
         Measures under a policy for each part of the day.
     page_rates : ndarray
-        Pages delivered per unit of time on each trace, by the recommended policy and today.
+        Pages delivered per unit of time on each trace, by the recommended single policy, today, and by a policy for
+        each part of the day where there are such.
     """
 
     redraws: int
@@ -293,7 +294,7 @@ def uncertainty(
         today=_spreads(stacked[:, -1], today_over_day(fit.process, scenario, settings, parts)[0]),
         rivals=() if settings.limits is not None else _rivals(tables, costs, winners, own, base),
         limits=settings.limits,
-        page_rates=stacked[:, [own, -1], RATES.index("pages")],
+        page_rates=stacked[:, [own, -1] if day is None else [own, -1, -2], RATES.index("pages")],
         costs=costs,
         **({} if day is None else _schedule(day, stacked, own, scenario.cost, settings.limits)),
     )

@@ -50,8 +50,9 @@ class ComparedLine:
     recommended: Spread
 
     def shown(self, spread: Spread) -> str:
-        """A value with its interval, where one is known."""
-        return with_interval(spread.value, spread.low, spread.high, kind=self.question.kind)
+        """A value with its interval, where one is known; both sides have the unit of the smaller one."""
+        like = min(self.today.value, self.recommended.value)
+        return with_interval(spread.value, spread.low, spread.high, kind=self.question.kind, like=like or None)
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries and numbers."""

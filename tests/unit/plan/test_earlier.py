@@ -66,9 +66,23 @@ def test_a_changed_number_and_another_log_are_told(made, tmp_path):
     assert len(differences) == 3
 
 
+def test_a_rare_loss_is_compared_too(made):
+    held = json.loads((made[1] / "report.json").read_text())["data"]
+    rare, rarer = ({**held, "measures": {"loss_probability": loss}} for loss in (8e-10, 2e-10))
+    earlier = EarlierPlan(EarlierPlan.read(made[1]).settings, {}, rare)
+    assert earlier.differences({}, rarer) == ["measures.loss_probability: was 8e-10, is 2e-10"]
+
+
+def test_settings_beside_a_check_are_refused_not_ignored(made, capsys):
+    log, report = made
+    assert main(["plan", str(log), "--check", str(report), "--robots", "3"]) == 2
+    assert "--check must stand without settings of the plan; got robots" in capsys.readouterr().err
+
+
 def test_what_is_no_report_is_refused(tmp_path):
     with pytest.raises(InputError, match="--check"):
         EarlierPlan.read(tmp_path)
-    (tmp_path / "report.json").write_text('{"data": {}}')
-    with pytest.raises(InputError, match="must be the directory of a report of crawltwin plan"):
-        EarlierPlan.read(tmp_path)
+    for text in ('{"data": {}}', '{"provenance": {"settings": "robots = 2", "sources": [1]}, "data": []}'):
+        (tmp_path / "report.json").write_text(text)
+        with pytest.raises(InputError, match="must be the directory of a report of crawltwin plan"):
+            EarlierPlan.read(tmp_path)

@@ -13,6 +13,9 @@ from crawltwin.plan.evidence.verdict import PlanVerdict
 from crawltwin.plan.result import Plan
 from crawltwin.plan.settings import PlanSettings
 
+LOG = {"counted": False, "batches": SimpleNamespace(segments=None)}
+POOR = SimpleNamespace(verdict="poor", words=("tails differ",))
+
 
 def _replayed(**words):
     """A replay with these verdicts on its numbers."""
@@ -24,7 +27,8 @@ def _plan(**changes) -> Plan:
     """A plan of which only the parts that the verdict looks at are there."""
     good = SimpleNamespace(verdict="good", words=("as it should be",))
     parts = {
-        "fit": SimpleNamespace(goodness=good),
+        "fit": SimpleNamespace(goodness=good, **LOG),
+        "scenario": SimpleNamespace(capacity=20, arrivals=SimpleNamespace(kind="thinned")),
         "settings": PlanSettings(robots=4, lose_at_most=0.01),
         "limited": SimpleNamespace(kept=True),
         "check": SimpleNamespace(verdict="equivalent"),
@@ -50,7 +54,7 @@ def test_nothing_missing_and_nothing_against_it():
     ("changes", "reason"),
     [
         (
-            {"fit": SimpleNamespace(goodness=SimpleNamespace(verdict="poor", words=("tails differ",)))},
+            {"fit": SimpleNamespace(goodness=POOR, **LOG)},
             "the model fits the log poorly (tails differ)",
         ),
         ({"check": SimpleNamespace(verdict="different")}, "the simulation gives other numbers"),
@@ -65,7 +69,7 @@ def test_nothing_missing_and_nothing_against_it():
                     ),
                 )
             },
-            "the replayed log lies outside what the model predicts (loss probability)",
+            "the replayed log lies outside what the model predicts (losses)",
         ),
     ],
 )
@@ -87,12 +91,30 @@ def test_what_speaks_against_a_plan(changes, reason):
         ({"limiting": ("the rate swings by 60% over the day",)}, "the rate swings by 60% over the day"),
         ({"replay": None}, "not replayed"),
         ({"doubt": None}, "uncertainty"),
+        ({"settings": PlanSettings(robots=4, lose_at_most=0.01, quick=True)}, "a first look"),
     ],
 )
 def test_what_makes_a_plan_provisional(changes, reason):
     verdict = _plan(**changes).verdict
     assert (verdict.word, verdict.exit_code) == ("PROVISIONAL", 0)
     assert reason in verdict.in_words()
+
+
+@pytest.mark.parametrize(("losses", "word"), [("inconclusive", "PROVISIONAL"), ("equivalent", "TRUSTED")])
+def test_fetching_robots_in_place_of_a_poor_stream_are_trusted_only_where_the_replay_confirms_losses(losses, word):
+    found = _plan(
+        fit=SimpleNamespace(goodness=POOR, **LOG),
+        scenario=SimpleNamespace(arrivals=SimpleNamespace(kind="fetching"), capacity=20),
+        replay=_replayed(arrival_rate="equivalent", loss_probability=losses),
+    )
+    assert found.verdict.word == word
+    assert ("a stream that fits the log poorly (tails differ)" in found.verdict.in_words()) == (word == "PROVISIONAL")
+
+
+def test_only_numbers_that_contradict_the_model_are_named():
+    numbers = _replayed(arrival_rate="equivalent", loss_probability="different", starvation_probability="different")
+    found = _plan(replay=SimpleNamespace(trusted=False, predictions=numbers.predictions))
+    assert found.verdict.in_words().endswith("predicts (losses).")
 
 
 def test_a_number_that_does_not_move_the_policy_is_not_missing():
@@ -127,6 +149,14 @@ def test_today_beside_the_plan():
     assert lines["indexer busy"].recommended.value == pytest.approx(1 - plan["starvation_probability"])
     assert lines["pages indexed"].today.value == 2.0
     assert math.isnan(lines["pages indexed"].today.low)
+
+
+def test_both_sides_of_a_line_have_one_unit():
+    plan = solve(examples.load("paper")).measures
+    lines = compared(dict(plan) | {"arrival_rate": 1.0}, dict(plan) | {"arrival_rate": 0.8}, {}, {})
+    line = next(one for one in lines if one.question.words == "pages delivered")
+    assert line.shown(line.today) == "3,600 pages per hour"
+    assert line.shown(line.recommended) == "2,880 pages per hour"
 
 
 def test_a_policy_that_indexes_far_fewer_pages_says_so():

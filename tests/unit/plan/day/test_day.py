@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from crawltwin.model import (
     exponential,
 )
 from crawltwin.model.policies.policy_file import PolicyFile
+from crawltwin.plan import decide
 from crawltwin.plan.choosing import aim_of
 from crawltwin.plan.day.followed_day import follow
 from crawltwin.plan.day.parts import at_pace, day_optimum, day_solution, over_day, rates_by_part, redrawn
@@ -28,6 +30,7 @@ from crawltwin.plan.day.schedule import DayPlan, best_schedule, schedule_of, val
 from crawltwin.plan.decide import plan
 from crawltwin.plan.evidence.resampling import Spread
 from crawltwin.plan.settings import NamedWeights, PlanSettings
+from crawltwin.plan.steps import Steps
 from fitting import FitOptions, RawLog, read_log
 from fitting.season.pace import Pace, PacePart
 from fitting.season.season import Season
@@ -188,3 +191,17 @@ def test_the_whole_road_with_a_step(tmp_path):
     assert found.verdict.word == "PROVISIONAL"
     assert any("the mean gap changes once" in reason for reason in found.verdict.reasons)
     assert found.replay.trusted
+
+
+@pytest.mark.parametrize(("redraws", "expected"), [(True, [30.0, 20.0]), (False, [3.0, 2.0])])
+def test_a_list_under_a_policy_by_part_is_done_at_the_rate_of_that_policy(monkeypatch, redraws, expected):
+    told = []
+    measures = [SimpleNamespace(measures={"arrival_rate": rate}) for rate in (3.0, 2.0)]
+    monkeypatch.setattr(decide, "completion", lambda scenario, urls: None)
+    monkeypatch.setattr(decide, "solve", lambda scenario: measures[0])
+    monkeypatch.setattr(decide, "finish_of", lambda done, rates, mean, fit, seed: told.append(rates.tolist()))
+    day, doubt = SimpleNamespace(worth_it=True), SimpleNamespace(page_rates=np.array([[10.0, 20.0, 30.0]]))
+    fit = SimpleNamespace(cleaning=SimpleNamespace(pauses=0))
+    under = [(None, one) for one in measures]
+    decide._finish(fit, under, day, doubt if redraws else None, PlanSettings(urls=9), Steps(1, None))
+    assert told == [[rate] for rate in expected]

@@ -182,8 +182,13 @@ def _choice(found: Plan) -> str:
     certificate = found.certificate
     best = certificate is not None and certificate.threshold_is_best
     proof = "No better backlog rule exists (proof in the appendix)." if best else "See the appendix for what is proved."
+    cost = f"{found.optimum.best.cost:.5g}, {found.gain_words}"
+    costs = f"It has the least cost, {cost}."
+    if found.day is not None and found.day.worth_it:
+        own = found.solution.measures["cost"]
+        costs = f"Over the day it costs {own:.5g}; the best single policy, `{found.policy}`, costs {cost}."
     return (
-        f"It has the least cost, {found.optimum.best.cost:.5g}, {found.gain_words}. "
+        f"{costs} "
         f"{proof} The cost is a weighted sum of lost pages, stale pages, time until indexed, "
         "robots and an idle indexer. [The page to explore](explore.html) lets you move the weights, the limits and the "
         "speeds, and shows at once which policy wins."

@@ -15,6 +15,8 @@ from fitting.trace.cleaning import Cleaning
 
 THREADED = ("heritrix", "nutch", "stormcrawler")
 """Formats of crawlers that call those that fetch threads; others have workers."""
+EDGE = 0.01
+"""Share by which fetches that had begun before the log's first page may lift the number under way."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class RobotsInLog:
     def misfit(self) -> str:
         """A clause where the number of robots does not fit the log; else nothing."""
         fetches = self.robots * self.fetches_per_robot
-        if self.in_flight is not None and self.in_flight > fetches:
+        if self.in_flight is not None and self.in_flight > fetches * (1 + EDGE):
             return (
                 f"the number of robots does not fit the log: {self.in_flight:.3g} fetches were under way on average, "
                 f"and {self.robots} robots of {self.fetches_per_robot} can have {fetches} at most (give --robots, or "

@@ -70,4 +70,6 @@ def test_robots_that_do_not_fit_the_log():
     assert "3.4 fetches were under way on average" in few.misfit()
     assert "--fetches-per-robot 2 or more" in few.misfit()
     assert RobotsInLog(989, 3.4, robots=2, fetches_per_robot=2).misfit() == ""
+    # Four robots that never rest: their first fetches began before the log.
+    assert RobotsInLog(None, 4.002, robots=4, fetches_per_robot=1).misfit() == ""
     assert "names 8 threads" in RobotsInLog(8, 3.4, robots=10, fetches_per_robot=1).misfit()

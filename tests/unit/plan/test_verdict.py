@@ -7,6 +7,7 @@ import pytest
 
 from analytic import solve
 from crawltwin.model import CostWeights, examples
+from crawltwin.pages.plan import _choice
 from crawltwin.plan.evidence.resampling import Spread
 from crawltwin.plan.evidence.today import compared, cost_terms, decides_alone, fewer_pages
 from crawltwin.plan.evidence.verdict import PlanVerdict
@@ -169,3 +170,17 @@ def test_a_policy_that_indexes_far_fewer_pages_says_so():
 def test_the_verdict_as_json():
     verdict = PlanVerdict.of((), ("a", "b"), ())
     assert verdict.to_json() == {"word": "PROVISIONAL", "reasons": ["a", "b"], "exit_code": 0}
+
+
+def test_the_cost_of_policies_by_part_is_not_that_of_the_single_one():
+    found = SimpleNamespace(
+        limited=None,
+        clock=None,
+        certificate=None,
+        optimum=SimpleNamespace(best=SimpleNamespace(cost=20.783)),
+        gain_words="0.4% below the best fixed number of robots",
+        day=SimpleNamespace(worth_it=True),
+        solution=SimpleNamespace(measures={"cost": 19.66}),
+        policy="2,1@0",
+    )
+    assert _choice(found).startswith("Over the day it costs 19.66; the best single policy, `2,1@0`, costs 20.783, 0.4%")

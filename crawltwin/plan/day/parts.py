@@ -42,8 +42,8 @@ def running_parts(season: Season) -> tuple[PacePart, ...]:
 
 
 def at_pace(scenario: Scenario, pace: float) -> Scenario:
-    """The scenario with the rates of its arrivals times the pace."""
-    return scenario.replace(arrivals=_faster(scenario.arrivals, pace))
+    """The scenario with the rates of its arrivals times the pace; robots that finish their fetch know one pace."""
+    return scenario if pace == 1 else scenario.replace(arrivals=_faster(scenario.arrivals, pace))
 
 
 def _faster(arrivals: ControlledArrivals, pace: float) -> ControlledArrivals:

@@ -14,18 +14,20 @@ from benchmarks.fitting_checks import DAY, HOUR, drawn
 from crawltwin.model import (
     BMAP,
     CostWeights,
+    FetchingRobots,
     ModeMatrices,
     ScaledStream,
     Scenario,
     ThinnedStream,
     ThresholdPolicy,
+    examples,
     exponential,
 )
 from crawltwin.model.policies.policy_file import PolicyFile
 from crawltwin.plan import decide
 from crawltwin.plan.choosing import aim_of
 from crawltwin.plan.day.followed_day import follow
-from crawltwin.plan.day.parts import at_pace, day_optimum, day_solution, over_day, rates_by_part, redrawn
+from crawltwin.plan.day.parts import WHOLE_DAY, at_pace, day_optimum, day_solution, over_day, rates_by_part, redrawn
 from crawltwin.plan.day.schedule import DayPlan, best_schedule, schedule_of, value_of
 from crawltwin.plan.decide import plan
 from crawltwin.plan.evidence.resampling import Spread
@@ -205,3 +207,10 @@ def test_a_list_under_a_policy_by_part_is_done_at_the_rate_of_that_policy(monkey
     under = [(None, one) for one in measures]
     decide._finish(fit, under, day, doubt if redraws else None, PlanSettings(urls=9), Steps(1, None))
     assert told == [[rate] for rate in expected]
+
+
+def test_robots_that_finish_their_fetch_have_one_pace():
+    base = examples.load("paper")
+    fetching = base.replace(arrivals=FetchingRobots(2, exponential(1.0)), policy=None)
+    tables = np.full((1, base.capacity + 1), 2)
+    assert rates_by_part(fetching, [tables], (WHOLE_DAY,)).shape[:2] == (1, 1)

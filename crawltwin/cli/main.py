@@ -147,6 +147,10 @@ def _check_outputs(options: argparse.Namespace) -> None:
         path = getattr(options, name, None)
         if path:
             with faults.under(""):
+                if path == "-":
+                    option = f"--{name.removesuffix('_file')}"
+                    faults.add("", f"{option} must name what is written; got '-'", "Write ./- for that very name.")
+                    continue
                 (check_folder if name in OUTPUT_FOLDERS else check_writable)(path)
                 other = places.setdefault(os.path.realpath(path), name)
                 if other != name and name in OUTPUT_FILES:

@@ -23,7 +23,8 @@ Float = npt.NDArray[np.float64]
 class Counts:
     """Snapshots of a total in one block: times in nanoseconds, the total, and the robots that ran (-1 unknown).
 
-    `series` tells apart counters that are added up, `unknown` counts snapshots whose total is no number.
+    `series` tells apart counters that are added up, `unknown` counts snapshots whose total is no number. `undated`:
+    the times are those since the start of the run, not of a calendar.
     """
 
     time: Int
@@ -33,6 +34,7 @@ class Counts:
     other_lines: int = 0
     series: str = ""
     unknown: int = 0
+    undated: bool = False
     notes: list[str] = field(default_factory=list)
 
 

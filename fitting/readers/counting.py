@@ -12,7 +12,7 @@ import numpy as np
 
 from crawltwin.model.errors import InputError
 from fitting.readers.base import CountReader
-from fitting.readers.count_log import FELL, CountLog, Counts, Intervals, added_up, intervals
+from fitting.readers.count_log import FELL, UNREAD, CountLog, Counts, Intervals, added_up, intervals
 from fitting.readers.detection import SAMPLE, best, sample
 from fitting.readers.input.streams import Source, open_sources
 from fitting.readers.raw_log import RawLog
@@ -92,6 +92,7 @@ def read_counts(paths: Paths, *, timezone: str | None = None, options: ReadOptio
                 parts += list(reader.read_counts(source, chosen))
     if len(formats) > 1:
         raise InputError.at(names[-1], f"files of one log must have one format; got {', '.join(sorted(formats))}")
+    _check_clock(parts, names[0])
     zoned = all(part.zoned for part in parts if part.time.size)
     by_series = {part.series: [one for one in parts if one.series == part.series] for part in parts}
     zone = None if zoned else chosen.timezone
@@ -137,11 +138,28 @@ def _series(parts: Sequence[Counts], timezone: str | None) -> Intervals:
     return intervals(time if timezone is None else zones.to_utc(time, timezone), total, robots)
 
 
-def _check(found: Intervals, samples: int, place: str) -> None:
-    if not found.count.size:
+def _check_clock(parts: Sequence[Counts], place: str) -> None:
+    """Refuse a second run where the run time is the clock: nothing tells when it began."""
+    told = [part for part in parts if part.time.size]
+    if not any(part.undated for part in told):
+        return
+    back = np.flatnonzero(np.diff(np.concatenate([part.time for part in told])) <= 0)
+    if back.size or not all(part.undated for part in told):
+        where = f", the next begins at sample {int(back[0]) + 2}" if back.size else ", and lines with a time"
         raise InputError.at(
             place,
-            f"counts must have at least two samples of a total, at different times; got {samples}",
+            f"lines without a time must be of one run, whose run time is their clock; got several runs{where}",
+            "Give the lines of one run, or let the log write times.",
+        )
+
+
+def _check(found: Intervals, samples: int, place: str) -> None:
+    if not found.count.size:
+        unread = found.left_out.get(UNREAD, 0)
+        raise InputError.at(
+            place,
+            f"counts must have at least two samples of a total, at different times; got {samples}"
+            + (f", {unread} of them with a time that could not be read" if unread else ""),
             "Export a longer range, or a smaller step.",
         )
     falls = int(found.left_out.get(FELL, 0))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 import pytest
 
+from crawltwin.cli.main import main
 from crawltwin.cli.options import add_settings, given, settings
 from crawltwin.model.settings import setting
 
@@ -71,3 +72,11 @@ def test_a_command_may_take_some_settings_only():
 
 def test_a_setting_keeps_the_default_of_a_dataclass():
     assert {field.name: field.default for field in fields(Reading)}["pages"] == 2_000_000
+
+
+@pytest.mark.parametrize("words", [["example", "paper", "--out", "-"], ["fit", "x.log", "--report", "-"]])
+def test_a_dash_is_no_name_of_an_output(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    assert f"{words[-2]} must name what is written; got '-'" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -60,6 +60,7 @@ class CrawleeStatistics:
                 np.array([total for *_, total, _ in rows], dtype=np.int64),
                 robots=np.array([running for *_, running in rows], dtype=np.int64),
                 other_lines=block.text.count(b"\n") - len(found),
+                undated=bool(rows) and not dated,
                 notes=[] if dated or not rows else ["the lines have no time: the crawler's run time is the clock"],
             )
 

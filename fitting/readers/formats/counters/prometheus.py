@@ -75,22 +75,32 @@ class PrometheusCsv:
     def score(self, head: bytes, lines: Sequence[bytes]) -> float:
         """A header with times and either names and values, or nothing but counters."""
         del head
-        rows = list(csv.reader(line.decode("utf-8-sig", errors="replace") for line in lines[:2]))
-        if len(rows) < 2:
+        try:
+            rows = list(csv.reader(line.decode("utf-8-sig", errors="replace") for line in lines[:2]))
+        except csv.Error:
+            return 0.0
+        if len(rows) < 2 or not rows[0]:
             return 0.0
         header = [name.strip().lower() for name in rows[0]]
         named = [rows[1][at] for at, name in enumerate(header) if name in _NAMES and at < len(rows[1])]
         if "value" in header and _TIMES & set(header) and any(_COUNTER.fullmatch(name) for name in named):
-            return 0.97
+            return 1.0
         wide = header[0] in _TIMES and all(_COUNTER.fullmatch(name) for name in header[1:])
-        return 0.97 if wide and len(header) > 1 else 0.0
+        return 1.0 if wide and len(header) > 1 else 0.0
 
     def read_counts(self, source: Source, options: ReadOptions) -> Iterator[Counts]:
         """The series of the table, one by one."""
-        rows = [row for row in csv.reader(io.StringIO(_text(source))) if any(field.strip() for field in row)]
-        header = [name.strip() for name in rows[0]]
+        try:
+            rows = [row for row in csv.reader(io.StringIO(_text(source))) if any(field.strip() for field in row)]
+        except csv.Error as error:
+            raise InputError.at(source.name, f"counters as CSV must be a table of short fields; got: {error}") from None
+        header = [name.strip() for name in rows[0]] if rows else []
         lower = [name.lower() for name in header]
-        time = next(at for at, name in enumerate(lower) if name in _TIMES)
+        time = next((at for at, name in enumerate(lower) if name in _TIMES), None)
+        if time is None:
+            raise InputError.at(
+                source.name, f"counters as CSV must have a column of times ({', '.join(sorted(_TIMES))}); got none"
+            )
         found: list[Series] = []
         if "value" in lower:
             value = lower.index("value")
@@ -107,7 +117,7 @@ class PrometheusCsv:
         else:
             for at, name in enumerate(header):
                 if at != time:
-                    samples = [(row[time], row[at]) for row in rows[1:] if at < len(row) and row[at].strip()]
+                    samples = [(row[time], row[at]) for row in rows[1:] if max(at, time) < len(row) and row[at].strip()]
                     found.append((_labels(name), samples))
         yield from _chosen(found, source.name, options)
 
@@ -180,9 +190,11 @@ def _times(values: Iterable[Any]) -> tuple[stamps.Int, bool]:
     """Epochs in seconds or milliseconds, or ISO 8601."""
     texts = [str(value).strip().encode() for value in values]
     numbers = stamps.floats(texts)
-    if np.isfinite(numbers).all():
-        unit = 1e6 if numbers.size and np.median(numbers) > 1e11 else 1e9
-        return np.rint(numbers * unit).astype(np.int64), True
+    known = np.isfinite(numbers)
+    if 2 * np.count_nonzero(known) >= numbers.size:
+        unit = 1e6 if known.any() and np.median(numbers[known]) > 1e11 else 1e9
+        known &= np.abs(np.where(known, numbers, 0.0)) * unit < 2**63
+        return np.where(known, np.rint(np.where(known, numbers, 0.0) * unit).astype(np.int64), stamps.INVALID), True
     return stamps.iso(texts)
 
 

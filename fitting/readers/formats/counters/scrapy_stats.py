@@ -83,5 +83,5 @@ def _totals(text: bytes) -> tuple[str | None, int] | None:
     stats = entry.get("stats")
     if not isinstance(stats, dict):
         return None
-    total = next((stats[name] for name in _TOTALS if isinstance(stats.get(name), int)), None)
+    total = next((stats[name] for name in _TOTALS if type(stats.get(name)) is int and 0 <= stats[name] < 2**53), None)
     return None if total is None else (value_at(entry, "time.utcnow"), total)

@@ -22,6 +22,10 @@ from fitting.readers.times import stamps
 _SEPARATORS = (b",", b"\t", b";", b"|")
 
 
+MOST_COLUMNS = 5_000
+"""A second of work: what has more is no table of deliveries."""
+
+
 def _separator(lines: Sequence[bytes]) -> bytes | None:
     """The separator that cuts most lines into as many fields (more than one) as the header, quotes aside."""
     for candidate in _SEPARATORS:
@@ -59,6 +63,8 @@ class Csv:
             text = block.text
             if chosen is None:
                 header, _, rest = text.decode("utf-8-sig", errors="replace").partition("\n")
+                if header.count(separator.decode()) >= MOST_COLUMNS:
+                    raise InputError.at(source.name, f"a table must have at most {MOST_COLUMNS:,} columns; got more")
                 names = pd.read_csv(io.StringIO(header + "\n"), sep=separator.decode(), dtype=str, nrows=0).columns
                 chosen = choose(names, options, source.name)
                 text = rest.encode()

@@ -32,7 +32,7 @@ class ScrapyLog(LineReader):
     about = "Scrapy log"
     missing = (
         "a Scrapy log must hold the engine's DEBUG lines 'Crawled (200) <GET ...>' | Run the spider with LOG_LEVEL = "
-        "'DEBUG'. The 'Crawled N pages (at M pages/min)' lines are counts per interval, to which models are not fitted"
+        "'DEBUG'; where it has lines 'Crawled N pages (at M pages/min)', fit these counts with --format scrapy-counters"
     )
     probe = re.compile(_TIME + rb" \[(?:scrapy|twisted|py\.warnings)?[^\]\n]{0,200}\] (?:DEBUG|INFO|WARNING|ERROR): ")
 

@@ -3,8 +3,10 @@
 Three questions. Is a planted saturation (r robots bring r^0.6) told from proportional rates? What does the policy that
 follows from logs of 1, 2 and 4 robots cost in the true crawler, above the true optimum, and what would the assumption
 cost that r of N robots bring r/N? Do the intervals of fetch times and slow spells cover? Logs have 20,000 batches.
+It is long; ``ROBOTS_CRAWLERS=3 make bench BENCH=robots`` takes so many crawlers, and as many of the other cases.
 """
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -145,5 +147,8 @@ def regret(crawlers: int = CRAWLERS) -> list[Row]:
 
 
 def run() -> list[Row]:
-    """All three."""
-    return [*saturation(), *regret(), *coverage()]
+    """All three, with as many crawlers as the environment says."""
+    few = int(os.environ.get("ROBOTS_CRAWLERS", "0"))
+    if few < 1:
+        return [*saturation(), *regret(), *coverage()]
+    return [*saturation(few), *regret(few), *coverage(few)]

@@ -112,7 +112,7 @@ def fit(
     seconds = raw.seconds
     even = even_trace(batches, cleaning, seconds, _phase(raw, chosen.period), chosen.period, raw.zoned)
     # Where the number of robots changes, the rate changes with it: nothing is taken out then.
-    several = raw.robots is not None and np.ptp(raw.robots) > 0
+    several = raw.robots is not None and np.unique(raw.robots[raw.robots >= 1]).size > 1
     data, stationarity = batches.segments if several else even.segments, even.stationarity
     # Fitted in units of the mean gap, so that no unit of time can bring a number out of range.
     unit = float(data.gaps.mean())

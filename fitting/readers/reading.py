@@ -17,6 +17,7 @@ from fitting.readers.formats.text.pattern import Pattern, compiled
 from fitting.readers.input.streams import Source, open_sources
 from fitting.readers.raw_log import RawLog
 from fitting.readers.registry import COUNTERS, FORMATS, known
+from fitting.readers.running import with_running
 from fitting.readers.settings import ReadOptions
 from fitting.readers.times import zones
 
@@ -79,7 +80,7 @@ def read_log(
         for path in listed:
             work.read_path(path, several=len(listed) > 1)
     work.read_unknown()
-    return work.finish()
+    return with_running(work.finish(), listed, chosen)
 
 
 _Apart = tuple[str, list[ReadFile], list[tuple[str, InputError]]] | InputError

@@ -44,6 +44,8 @@ class ReadOptions:
         HTTP statuses that count as delivered: ``2xx``, ``200,203``, ``200-206``.
     only_url : str, optional
         Regular expression that the address of a page must match.
+    progress : str, optional
+        Heritrix's ``progress-statistics.log``, which tells the robots that ran; that beside the log by default.
     agent : str
         Access logs: ``robots`` keeps known robots' user agents, ``all`` everything, else a regular expression.
     values : {"auto", "times", "gaps"}
@@ -93,6 +95,13 @@ class ReadOptions:
     )
     only_url: str | None = setting(
         None, help="regex that the address of a page must match", metavar="REGEX", group=_GROUP
+    )
+    progress: str | None = setting(
+        None,
+        help="Heritrix's progress-statistics.log: how many robots were running",
+        metavar="FILE",
+        group=_GROUP,
+        default_words="the one beside the log",
     )
     agent: str = setting("robots", help="access logs: robots, all, or a regex", metavar="WHICH", group=_GROUP)
     values: str = setting("auto", help="what a plain column of numbers holds", choices=VALUES, group=_GROUP)

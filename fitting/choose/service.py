@@ -81,7 +81,7 @@ def fit_sizes(sizes: Float, method: str = "moments") -> PhFit | None:
 def revisits(
     time: npt.NDArray[np.int64], page: npt.NDArray[np.uint64], content: npt.NDArray[np.uint64]
 ) -> tuple[Float, npt.NDArray[np.bool_]]:
-    """Seconds between successive visits to the same page, and whether its content had changed."""
+    """Seconds between successive visits to the same page, and whether its content had changed; `time` never falls."""
     known = np.flatnonzero((page != 0) & (content != 0))
     # Times never fall, so that a stable sort by pages leaves the visits of each in order.
     order = known[np.argsort(page[known], kind="stable")]

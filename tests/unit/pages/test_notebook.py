@@ -43,7 +43,7 @@ RESULTS = {
         PAPER, {"three": ThresholdPolicy([3], []), "one": ThresholdPolicy([1], [])}, pages=2_000, replications=5, seed=1
     ),
     "RareLoss": lambda: simulate.RareLoss(
-        simulate.Interval(1e-9, 5e-10, 2e-9), 0.2, (1e-9, 1.1e-9), 40, Splits((3,), (8,)), seed=1
+        simulate.Interval(1e-9, 5e-10, 2e-9), 0.2, (1e-9, 1.1e-9), 40, 2_000, Splits((3,), (8,)), seed=1
     ),
     "Selection": lambda: simulate.Selection(
         "3,1@2", "cost", {"3,1@2": 63.5, "3": 90.0}, {"3,1@2": 40, "3": 20}, 0.5, 0.95, sure=True, seed=1

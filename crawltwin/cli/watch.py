@@ -63,11 +63,14 @@ def run(options: argparse.Namespace) -> int:
         return 1 if watcher.monitor.alarms else 0
     from crawltwin.live.watch.server import Server
 
-    with Server(watcher.summary, watcher.settings.port, options.metrics) as server:
+    # The page shows what the last look found: the account changes while a look lasts.
+    shown = watcher.summary()
+    with Server(lambda: shown, watcher.settings.port, options.metrics) as server:
         tell(f"the page is at {server.address}")
         while True:
             watcher.look()
-            _line(watcher.summary())
+            shown = watcher.summary()
+            _line(shown)
             time.sleep(watcher.settings.poll)
 
 

@@ -30,7 +30,7 @@ LATE = 20
 """So many deliveries in a row that come too late, over a minute and more, mean that the clock was set back."""
 PLAIN = (
     *("learn", "deliveries", "late", "pauses", "first", "last", "newest"),
-    *("late_run", "late_since", "deviation", "raised"),
+    *("late_run", "late_since", "deviation", "raised", "references"),
 )
 """Attributes that go into the state file as they are."""
 PAUSE = 30.0
@@ -59,8 +59,8 @@ class Monitor:
         None while it is being learnt.
     deviation : float
         Relative deviation of the time of a block, when it was last learnt; that of Poisson deliveries before.
-    raised : int
-        Alarms since the watch began; the last hundred of them are kept.
+    raised, references : int
+        Alarms since the watch began, of which the last hundred are kept; times that the normal pace was learnt.
     alarms : list
         Time, direction, and the pace before and after.
     """
@@ -80,6 +80,7 @@ class Monitor:
     reference: Reference | None = None
     deviation: float = BLOCK**-0.5
     raised: int = 0
+    references: int = 0
     test: Cusum = field(default_factory=Cusum)
     alarms: list[dict[str, Any]] = field(default_factory=list)
 
@@ -162,6 +163,7 @@ class Monitor:
             if sum(self.learning) > 0:
                 self.reference = Reference.of(self.learning)
                 self.deviation = self.reference.deviation
+                self.references += 1
             self.learning = []
         return 0
 

@@ -32,7 +32,7 @@ def metrics(summary: dict[str, Any]) -> str:
 
     Examples
     --------
-    >>> print(metrics({"pace": 2.5, "deliveries": 7, "alarms": []}).splitlines()[2])
+    >>> print(metrics({"pace": 2.5, "deliveries": 7, "alarms_raised": 0}).splitlines()[2])
     crawltwin_pace 2.5
     """
     lines = []
@@ -41,7 +41,7 @@ def metrics(summary: dict[str, Any]) -> str:
             lines += [f"# HELP {name} {words}", f"# TYPE {name} gauge", f"{name} {float(summary[key])!r}"]
     for name, value, words in (
         ("crawltwin_deliveries_total", summary["deliveries"], "Pages delivered since the watch began"),
-        ("crawltwin_alarms_total", len(summary["alarms"]), "Alarms since the watch began (at most the last hundred)"),
+        ("crawltwin_alarms_total", summary["alarms_raised"], "Alarms since the watch began"),
     ):
         lines += [f"# HELP {name} {words}", f"# TYPE {name} counter", f"{name} {value}"]
     return "\n".join(lines) + "\n"

@@ -15,7 +15,7 @@ from typing import Any
 from crawltwin.live.watch.better_policy import Improvement, improve
 from crawltwin.live.watch.change import BLOCK
 from crawltwin.live.watch.monitor import Monitor
-from crawltwin.live.watch.refit import Relearnt, newest_lines, refit_record, refit_stream, retimed
+from crawltwin.live.watch.refit import Relearnt, newest_lines, refit_record, refit_stream, repaced
 from crawltwin.model import Scenario, ThresholdPolicy
 from crawltwin.model.arrivals.fetching import FetchingRobots
 from crawltwin.model.errors import CrawltwinError, InputError
@@ -45,33 +45,55 @@ class Twin:
         self, scenario: Scenario, policy_path: str | None, facts: dict[str, Any], tell: Callable[[str], None]
     ) -> None:
         self.policy_path, self.facts, self.tell = policy_path, facts, tell
+        self._file: PolicyFile | None = None
+        self._told = ""
         if policy_path is not None:
             check_writable(policy_path)
+            if Path(policy_path).exists():
+                self._file = PolicyFile.read(policy_path)
         if facts.get("model_of") == scenario.content_hash:
             self.scenario = Scenario.from_mapping(facts["model"])
         else:
             facts["model_of"] = scenario.content_hash
             self._adopt(scenario)
-        self._solved: tuple[Scenario, Mapping[str, Any]] | None = None
+        self._solved: tuple[tuple[Scenario, ThresholdPolicy], Mapping[str, Any]] | None = None
 
     @property
     def present(self) -> ThresholdPolicy | None:
-        """The policy that is obeyed now: that of the policy file, else that of the scenario."""
-        if self.policy_path is not None and Path(self.policy_path).exists():
-            return PolicyFile.read(self.policy_path).policy
+        """The policy that is obeyed now: that of the policy file, else that of the scenario.
+
+        A file that is gone or has become wrong leaves the last good one in force, as in the crawler that obeys it.
+        """
+        if self.policy_path is not None and (self._file is not None or Path(self.policy_path).exists()):
+            try:
+                self._file = PolicyFile.read(self.policy_path)
+                self._told = ""
+            except InputError as error:
+                self._tell_once(f"the policy file is not taken, the policy stays as it was: {error}")
+        if self._file is not None:
+            return self._file.policy
         return None if self.scenario.policy is None else self.scenario.policy.as_thresholds()
+
+    def _tell_once(self, words: str) -> None:
+        if words != self._told:
+            self.tell(words)
+        self._told = words
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """What the model predicts under the policy that is obeyed; nothing where no policy is known."""
+        """What the model predicts under the policy that is obeyed; nothing where no policy is known, or none of it."""
         present = self.present
         if present is None:
             return {}
-        scenario = self.scenario.replace(policy=present)
-        if self._solved is None or self._solved[0] != scenario:
+        if self._solved is None or self._solved[0] != (self.scenario, present):
             from analytic import solve
 
-            self._solved = (scenario, solve(scenario).measures)
+            found: Mapping[str, Any] = {}
+            try:
+                found = solve(self.scenario.replace(policy=present)).measures
+            except CrawltwinError as error:
+                self.tell(f"the model predicts nothing under the policy {present.short}: {error}")
+            self._solved = ((self.scenario, present), found)
         return self._solved[1]
 
     @property
@@ -92,11 +114,10 @@ class Twin:
 
     def follow_alarm(self, monitor: Monitor) -> None:
         """The arrivals go at the pace that was seen since the change; a better policy is looked for."""
-        pace, expected = monitor.alarms[-1]["pace_after"], self.expected
-        if not pace or not expected:
-            return
-        # The alarm comes after some hundred deliveries at the new pace.
-        self._renew(monitor, lambda: retimed(self.scenario, pace / expected, pace_error(monitor, 300)))
+        alarm, present = monitor.alarms[-1], self.present
+        pace, deliveries = alarm["pace_after"], alarm.get("deliveries", BLOCK)
+        if pace and present is not None:
+            self._renew(monitor, lambda: repaced(self.scenario, present, pace, pace_error(monitor, deliveries)))
 
     def learn(self, monitor: Monitor, paths: Sequence[str]) -> None:
         """Fit the model anew to what came since the last alarm, as far as the log tells; look for a better policy."""
@@ -112,9 +133,9 @@ class Twin:
         fetching = isinstance(self.scenario.arrivals, FetchingRobots)
         if present is not None and len(present.robots) == 1 and not fetching:
             return refit_stream(self.scenario, present.robots[0], times, error)
-        expected = self.expected
-        pace = (len(times) - 1) / (times[-1] - times[0])
-        return retimed(self.scenario, pace / expected if expected else 1.0, error)
+        if present is None:
+            raise InputError("the policy that is obeyed must be known to tell how fast robots are; got none")
+        return repaced(self.scenario, present, (len(times) - 1) / (times[-1] - times[0]), error)
 
     def _renew(self, monitor: Monitor, relearn: Callable[[], Relearnt]) -> None:
         present = self.present
@@ -136,7 +157,8 @@ class Twin:
 
     def _write(self, better: Improvement) -> None:
         assert self.policy_path is not None
-        content = PolicyFile(better.policy).to_mapping(self.scenario.capacity) | {"cost": better.cost}
+        threads = 1 if self._file is None else self._file.threads_per_robot
+        content = PolicyFile(better.policy, threads).to_mapping(self.scenario.capacity) | {"cost": better.cost}
         write_whole(self.policy_path, json.dumps(content, indent=1) + "\n")
         self.tell(
             f"a new policy was written: {better.policy.phrase}; cost {better.cost:.4g} instead of {better.before:.4g}, "
@@ -158,9 +180,13 @@ def check_outputs(scenario: Scenario | None, policy_path: str | None) -> None:
         raise InputError("--policy must come with --scenario: the costs of policies come from it; got none")
     if scenario.cost is None:
         raise InputError("the scenario must have a cost to tell a better policy; got none. Add [cost] to it")
+    if scenario.policy is None and not Path(policy_path).exists():
+        raise InputError(
+            "the policy that is obeyed must be known to tell a better one; got none in the scenario and no file "
+            f"{policy_path!r}. Add [policy] to the scenario, or write the file"
+        )
 
 
 def pace_error(monitor: Monitor, deliveries: int) -> float:
     """Relative standard error of a pace that was seen over so many deliveries."""
-    deviation = monitor.reference.deviation if monitor.reference is not None else BLOCK**-0.5
-    return float(deviation / max(min(deliveries, len(monitor.recent)) / BLOCK, 1.0) ** 0.5)
+    return float(monitor.deviation / max(min(deliveries, len(monitor.recent)) / BLOCK, 1.0) ** 0.5)

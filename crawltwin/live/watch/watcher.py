@@ -90,7 +90,6 @@ class Watcher:
         monitor, raised = self.monitor, 0
         if self.twin is not None:
             self.twin.note_policy(monitor)
-        learning = monitor.reference is None
         fronts: dict[str, float] = {}
         streams = {path: new_lines(path, self.state.positions.get(path)) for path in self.paths}
         while streams:
@@ -108,16 +107,25 @@ class Watcher:
                 self._save()
         raised += monitor.settle(math.inf if final else None)
         self._save()
-        for alarm in monitor.alarms[len(monitor.alarms) - raised :]:
+        for alarm in monitor.alarms[max(len(monitor.alarms) - raised, 0) :]:
             self.tell(alarm_words(alarm))
         if self.twin is not None:
-            learnt = learning and monitor.reference is not None and bool(monitor.alarms)
-            if raised:
-                self.twin.follow_alarm(monitor)
-            elif learnt or self._is_due():
-                self.twin.learn(monitor, self.paths)
+            self._let_the_twin_follow(self.twin)
             self._save()
         return raised
+
+    def _let_the_twin_follow(self, twin: Twin) -> None:
+        """What is owed to the model since it last followed, also by a watch that was killed before it could."""
+        monitor, facts = self.monitor, self.state.facts
+        due = self._is_due()
+        if monitor.alarms and facts.get("followed", 0) != monitor.raised:
+            twin.follow_alarm(monitor)
+        facts["followed"] = monitor.raised
+        learnt = monitor.reference is not None and monitor.references > max(facts.get("fitted", 1), 1)
+        if learnt or due:
+            twin.learn(monitor, self.paths)
+        if monitor.reference is not None:
+            facts["fitted"] = monitor.references
 
     def _save(self) -> None:
         self.state.save(self.state_path)
@@ -176,6 +184,7 @@ class Watcher:
             "robots": facts.get("robots"),
             "predicted_loss": None if twin is None else twin.measures.get("loss_probability"),
             "alarms": list(monitor.alarms),
+            "alarms_raised": monitor.raised,
             "late": monitor.late,
             "pauses": monitor.pauses,
             "learning": None if reference is not None else len(monitor.learning) / monitor.learn,

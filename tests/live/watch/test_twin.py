@@ -8,12 +8,13 @@ import pytest
 from crawltwin.live.recorder import Recorder
 from crawltwin.live.watch.better_policy import cost_of, improve
 from crawltwin.live.watch.monitor import Monitor
-from crawltwin.live.watch.refit import faster, newest_lines, refit_record, refit_stream, retimed
+from crawltwin.live.watch.refit import faster, moved_factors, newest_lines, refit_record, refit_stream, repaced, retimed
 from crawltwin.live.watch.settings import WatchSettings
 from crawltwin.live.watch.twin import Twin
 from crawltwin.live.watch.watcher import Watcher
 from crawltwin.model import CostWeights, Scenario, ThresholdPolicy, examples, exponential
 from crawltwin.model.arrivals.fetching import FetchingRobots
+from crawltwin.model.errors import InputError
 from crawltwin.model.policies.policy_file import PolicyFile
 from tests.live.made_record import made_events
 from tests.live.watch.test_watcher import log_lines
@@ -150,3 +151,89 @@ def test_a_record_tells_all_three_laws_under_control_too(tmp_path):
     assert found.scenario.obsolescence.mean == pytest.approx(1.2, rel=0.2)
     assert found.scenario.policy == policy and found.scenario.cost == scenario.cost
     assert len(found.variants) == 6
+
+
+def test_under_control_the_arrivals_change_by_more_than_the_pace_that_is_seen():
+    """Exponential fetches and indexing, four robots up to three pages and one above: made 1.8 times faster."""
+    policy = ThresholdPolicy([4, 1], [3])
+    scenario = Scenario(
+        title="before",
+        capacity=10,
+        arrivals=FetchingRobots(4, exponential(1.0)),
+        service=exponential(1 / 3),
+        policy=policy,
+    )
+    truth = scenario.replace(arrivals=FetchingRobots(4, exponential(1 / 1.8)))
+    pace = Twin(truth, None, {}, print).expected
+    assert pace / Twin(scenario, None, {}, print).expected < 1.7
+    found = repaced(scenario, policy, pace, 0.02)
+    assert found.scenario.arrivals.fetch.mean == pytest.approx(1 / 1.8, rel=1e-4)
+    for move, variant in zip(moved_factors(0.02), found.variants, strict=True):
+        assert Twin(variant, None, {}, print).expected == pytest.approx(move * pace, rel=1e-4)
+
+
+def test_a_doubt_of_any_size_moves_the_model():
+    assert moved_factors(0.1) == pytest.approx((0.8, 1.2))
+    assert moved_factors(0.7) == pytest.approx((0.05, 2.4))
+    assert moved_factors(np.nan) == pytest.approx((0.05, 3.0))
+
+
+def test_a_policy_file_that_goes_or_becomes_wrong_leaves_the_last_good_one(tmp_path):
+    scenario, policy, told = examples.load("paper"), tmp_path / "policy.json", []
+    write_policy(policy, BAD, scenario.capacity)
+    twin, monitor = Twin(scenario, str(policy), {}, told.append), Monitor(800)
+    twin.note_policy(monitor)
+    for wrong in ('{"format": "crawltwin pol', '{"format": "crawltwin policy 1", "table": [4, NaN]}', None):
+        policy.unlink() if wrong is None else policy.write_text(wrong)
+        told.clear()
+        twin.note_policy(monitor)
+        assert twin.present == BAD and twin.expected == pytest.approx(scenario.arrivals.page_rate(3))
+        assert len(told) == 1 and "the policy stays as it was" in told[0]
+    write_policy(policy, ThresholdPolicy([1]), scenario.capacity)
+    assert twin.present == ThresholdPolicy([1])
+
+
+def test_a_policy_that_the_model_does_not_know_ends_nothing(tmp_path):
+    scenario, policy, told = examples.load("paper"), tmp_path / "policy.json", []
+    write_policy(policy, ThresholdPolicy([9]), scenario.capacity)
+    twin, monitor = Twin(scenario, str(policy), {}, told.append), Monitor(800)
+    monitor.alarms = [{"time": 0.0, "pace_after": 2.0, "deliveries": 300}]
+    assert twin.expected is None
+    twin.follow_alarm(monitor)
+    assert any("predicts nothing" in words for words in told) and any("stays as it was" in words for words in told)
+
+
+def test_a_new_policy_keeps_the_threads_per_robot(tmp_path):
+    scenario, policy = examples.load("paper"), tmp_path / "policy.json"
+    policy.write_text(json.dumps(PolicyFile(BAD, threads_per_robot=5).to_mapping(scenario.capacity)))
+    twin, monitor = Twin(scenario, str(policy), {}, print), Monitor(800)
+    monitor.alarms = [{"time": 0.0, "pace_after": twin.expected, "deliveries": 40_000}]
+    monitor.recent.extend(range(5000))
+    twin.follow_alarm(monitor)
+    written = PolicyFile.read(policy)
+    assert written.policy != BAD and written.threads_per_robot == 5
+
+
+def test_an_alarm_that_a_kill_left_is_followed_after_the_restart(tmp_path, monkeypatch):
+    scenario, log = examples.load("paper").replace(policy=BAD), tmp_path / "crawl.log"
+    pace = Twin(scenario, None, {}, print).expected
+    first = log_lines(1500, pace=pace)
+    log.write_text("".join([*first, *log_lines(600, seed=9, start=float(first[-1]), pace=2 * pace)]))
+    arguments = ([str(log)], WatchSettings(learn=800), str(tmp_path / "state"), scenario)
+    killed = Watcher(*arguments, log_format="plain")
+    with monkeypatch.context() as patch:
+        patch.setattr(Twin, "follow_alarm", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            killed.look()
+    again = Watcher(*arguments, log_format="plain")
+    again.look()
+    assert again.monitor.raised == 1 and again.twin.expected == pytest.approx(2 * pace, rel=0.2)
+    model = again.twin.scenario
+    again.look()
+    assert again.twin.scenario == model
+
+
+def test_a_policy_without_one_to_hold_it_against_is_refused(tmp_path):
+    scenario = examples.load("paper").replace(policy=None)
+    with pytest.raises(InputError, match="the policy that is obeyed must be known"):
+        Watcher(["a.log"], WatchSettings(), str(tmp_path / "state"), scenario, str(tmp_path / "policy.json"))

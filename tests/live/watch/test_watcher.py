@@ -121,7 +121,13 @@ def test_formats_without_lines_are_refused(tmp_path):
 
 
 def test_the_page_and_the_gauges_are_on_the_loopback_address_alone():
-    summary = {"deliveries": 3, "pace": 1.5, "alarms": [{"time": 1.7e9, "direction": "<slower>"}], "level": 2}
+    summary = {
+        "deliveries": 3,
+        "pace": 1.5,
+        "alarms": [{"time": 1.7e9, "direction": "<slower>"}],
+        "level": 2,
+        "alarms_raised": 1,
+    }
     with Server(lambda: summary) as server:
         assert server.address.startswith("http://127.0.0.1:")
         page = urllib.request.urlopen(server.address).read().decode()
@@ -133,7 +139,7 @@ def test_the_page_and_the_gauges_are_on_the_loopback_address_alone():
 def test_gauges_can_be_read_as_a_source_of_the_backlog():
     from crawltwin.live.backlog import HttpBacklog
 
-    with Server(lambda: {"deliveries": 3, "level": 7, "alarms": []}) as server:
+    with Server(lambda: {"deliveries": 3, "level": 7, "alarms": [], "alarms_raised": 0}) as server:
         assert HttpBacklog(server.address + "metrics", "crawltwin_backlog")() == 7
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from crawltwin.cli.options import add_json, add_log, add_reading, add_settings, add_workers, settings
-from crawltwin.cli.output import command_line, console, save, save_report, tell, visible
+from crawltwin.cli.options import add_json, add_log, add_quiet, add_reading, add_settings, add_workers, settings
+from crawltwin.cli.output import command_line, save, save_report, step_line, tell
 
 if TYPE_CHECKING:
     from fitting import FitResult
     from fitting.choose.settings import ScenarioOptions
-    from validate.logs.losses import LossAgreement
 
 EPILOG = """examples:
   crawltwin fit crawl.log --out scenario.toml
@@ -38,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_settings(parser, kind)
     parser.add_argument("--no-replay", action="store_true", help="do not replay the trace through a buffer")
     add_json(parser)
+    add_quiet(parser)
     parser.add_argument("--out", metavar="FILE", help="write the scenario there, TOML or (by its name) JSON")
     parser.add_argument("--report", metavar="DIR", help="write a report with pictures there")
 
@@ -45,22 +45,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fit, write what was asked for, and show."""
     from crawltwin.model import scenario_file
+    from crawltwin.plan.steps import Steps
     from fitting import FitOptions, ReadOptions, fit
     from fitting.choose.settings import ScenarioOptions
+    from fitting.readers import read_either
 
     chosen, wanted = settings(options, FitOptions), settings(options, ScenarioOptions)
-    screen = console(error=True)
-    with screen.status("reading") as status:
-        result = fit(
-            options.log,
-            reading=settings(options, ReadOptions, workers=options.workers, cluster=options.cluster),
-            options=chosen,
-            progress=lambda words: status.update(visible(words).replace("[", "\\[")),
-        )
+    reading = settings(options, ReadOptions, workers=options.workers, cluster=options.cluster)
+    with step_line(quiet=options.json or options.quiet) as line:
+        steps = Steps(2 if options.no_replay else 3, line)
+        log = options.log
+        if chosen.robots_of is None:
+            log = steps.run("reading", lambda: read_either(options.log, reading, steps.update))
+        else:
+            steps.count -= 1
+        result = steps.run("fitting", lambda: fit(log, reading=reading, options=chosen, progress=steps.say))
+        replayed = None
+        if not (options.no_replay or result.counted):
+            from validate.logs.losses import compare_losses
+
+            replayed = steps.run(
+                "replaying the trace through a buffer",
+                lambda: compare_losses(result, capacity=wanted.capacity, seed=chosen.seed + 1),
+            )
     scenario = result.scenario(**vars(wanted))
     answer = result.to_json()
     answer["scenario"] = scenario.to_mapping()
-    replayed = None if options.no_replay or result.counted else _replay(result, wanted.capacity, chosen.seed)
     answer["replay"] = None if replayed is None else replayed.to_json()
     assumed = _assumed(wanted, result)
     answer["warnings"] += assumed
@@ -79,13 +89,6 @@ def run(options: argparse.Namespace) -> int:
 
     tell(options, answer, show)
     return 0
-
-
-def _replay(result: FitResult, capacity: int, seed: int) -> LossAgreement:
-    from validate.logs.losses import compare_losses
-
-    with console(error=True).status("replaying the trace through a buffer"):
-        return compare_losses(result, capacity=capacity, seed=seed + 1)
 
 
 def _assumed(wanted: ScenarioOptions, result: FitResult) -> list[str]:

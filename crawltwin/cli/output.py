@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from crawltwin.plan.steps import StepProgress
     from crawltwin.report.blocks import Report
 
 
@@ -156,6 +157,31 @@ def progress(words: str, quiet: bool = False, after: float = 2.0) -> Iterator[Ca
     finally:
         if bar is not None:
             bar.stop()
+
+
+@contextmanager
+def step_line(quiet: bool) -> Iterator[Callable[[StepProgress], None] | None]:
+    """A line on standard error for work in steps: step i of n, what is done, how far it is, the time left."""
+    screen = console(error=True)
+    if quiet or not screen.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    words = TextColumn("{task.description}", markup=False)
+    columns = (words, BarColumn(bar_width=20), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True) as bar:
+        task, step = bar.add_task("beginning", total=None), 0
+
+        def show(at: StepProgress) -> None:
+            nonlocal step
+            if at.step != step:
+                step = at.step
+                bar.reset(task, total=None)
+            described = visible(f"step {at.step} of {at.steps}: {at.words}")
+            bar.update(task, description=described, completed=at.done, total=at.total or None)
+
+        yield show
 
 
 def _bar() -> Any:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawltwin.cli.options import add_json, add_log, add_reading, add_settings, add_workers, given
-from crawltwin.cli.output import command_line, complain, console, plain_json, save, save_report, tell, visible
+from crawltwin.cli.options import add_json, add_log, add_quiet, add_reading, add_settings, add_workers, given
+from crawltwin.cli.output import command_line, complain, plain_json, save, save_report, step_line, tell
 
 if TYPE_CHECKING:
     from crawltwin.plan.evidence.unsuitable import Unsuitable
     from crawltwin.plan.result import Plan
-    from crawltwin.plan.steps import StepProgress
 
 EPILOG = """examples:
   crawltwin plan crawl.log --robots 4 --lose-at-most 1% --index-within 1h:95%
@@ -49,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     parser.add_argument("--ask", action="store_true", help="ask for what is missing, write it to --config or plan.toml")
     parser.add_argument("--check", metavar="DIR", help="make an earlier report's plan again and compare every number")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    add_quiet(parser)
     parser.add_argument("--out", metavar="FILE", help="write the scenario with the recommended policy there")
     parser.add_argument(
         "--policy", dest="policy_file", metavar="FILE", help="write the policy as a JSON table for a crawler there"
@@ -65,7 +62,6 @@ def run(options: argparse.Namespace) -> int:
     from crawltwin.plan.earlier import EarlierPlan, digests
     from crawltwin.plan.settings import PlanSettings
     from fitting import FitOptions, ReadOptions
-    from fitting.readers import read_either
     from fitting.robots.several import check_files, read_by_robots
 
     if options.ask:
@@ -84,14 +80,10 @@ def run(options: argparse.Namespace) -> int:
     reading = ReadOptions(**given(options, ReadOptions))
     chosen = {name: value for name, value in given(options, FitOptions).items() if name != "seed"}
     robots_of = chosen.pop("robots_of", None)
-    raw = (
-        read_either(options.log, reading)
-        if robots_of is None
-        else read_by_robots(check_files(options.log), robots_of, reading)
-    )
-    with _steps(quiet=options.json or options.quiet) as steps:
+    with step_line(quiet=options.json or options.quiet) as steps:
         fitted = FitOptions(**chosen) if chosen else None
-        found = plan(raw, settings, options=fitted, workers=options.workers, tell=steps)
+        log = options.log if robots_of is None else read_by_robots(check_files(options.log), robots_of, reading)
+        found = plan(log, settings, reading=reading, options=fitted, workers=options.workers, tell=steps)
     sources = digests(options.log)
     if options.report:
         _write_report(options.report, found, sources)
@@ -138,28 +130,3 @@ def _write_report(directory: str, found: Plan | Unsuitable, sources: dict[str, s
 
     beside = _exports(found) | {"explore.html": explore_page(explored_policies(found.optimum, found.settings))}
     save_report(plan_report(found, command_line(), sources), directory, beside)
-
-
-@contextmanager
-def _steps(quiet: bool) -> Iterator[Callable[[StepProgress], None] | None]:
-    """A line on standard error for work in steps: step i of n, what is done, how far it is, the time left."""
-    screen = console(error=True)
-    if quiet or not screen.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    words = TextColumn("{task.description}", markup=False)
-    columns = (words, BarColumn(bar_width=20), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True) as bar:
-        task, step = bar.add_task("beginning", total=None), 0
-
-        def show(at: StepProgress) -> None:
-            nonlocal step
-            if at.step != step:
-                step = at.step
-                bar.reset(task, total=None)
-            described = visible(f"step {at.step} of {at.steps}: {at.words}")
-            bar.update(task, description=described, completed=at.done, total=at.total or None)
-
-        yield show

@@ -39,7 +39,7 @@ from crawltwin.plan.steps import StepProgress, Steps
 from crawltwin.plan.what_if.assumed import assumptions
 from crawltwin.plan.what_if.polling import polling_of
 from crawltwin.plan.what_if.variations import what_if
-from fitting import CountLog, FitOptions, FitResult, RawLog, fit
+from fitting import CountLog, FitOptions, FitResult, RawLog, ReadOptions, fit
 from fitting.choose.refit import at_latest_rate
 from fitting.readers import read_either
 from validate import ValidationPlan, crosscheck
@@ -57,6 +57,7 @@ def plan(
     log: str | Path | Sequence[str | Path] | RawLog | CountLog | Mapping[int, RawLog],
     settings: PlanSettings | None = None,
     *,
+    reading: ReadOptions | None = None,
     options: FitOptions | None = None,
     workers: int | None = 1,
     tell: Callable[[StepProgress], None] | None = None,
@@ -69,6 +70,8 @@ def plan(
         One of `fitting.read_log` or `fitting.read_counts` where the format, zone or columns must be named; a `RawLog`
         for each number of robots where several were seen.
     settings : PlanSettings, optional
+    reading : ReadOptions, optional
+        Choices of reading, where files are given.
     options : FitOptions, optional
         Choices of cleaning and fitting.
     workers : int, optional
@@ -83,7 +86,11 @@ def plan(
     wanted = settings or PlanSettings()
     read_before = isinstance(log, RawLog | CountLog | Mapping)
     steps = Steps(_count(wanted) + (not read_before), tell)
-    raw = log if isinstance(log, RawLog | CountLog | Mapping) else steps.run("reading", lambda: read_either(log))
+    raw = (
+        log
+        if isinstance(log, RawLog | CountLog | Mapping)
+        else steps.run("reading", lambda: read_either(log, reading, steps.update))
+    )
     if wanted.quick:
         raw, wanted, options = _quick(raw, wanted, options, steps)
     try:

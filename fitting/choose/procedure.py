@@ -12,6 +12,7 @@ import numpy as np
 
 from crawltwin.model import BMAP
 from crawltwin.model.errors import InputError
+from crawltwin.work.memory import give_back
 from fitting.choose import candidates
 from fitting.choose.counted.procedure import fit_counts
 from fitting.choose.goodness import assess
@@ -85,6 +86,7 @@ def fit(
     chosen = options or FitOptions()
 
     def tell(words: str) -> None:
+        give_back()
         if progress is not None:
             progress(words)
 
@@ -109,8 +111,7 @@ def fit(
         return fit_counts(raw, chosen, progress)
     tell("cleaning")
     cleaning, batches = gather(raw, chosen)
-    seconds = raw.seconds
-    even = even_trace(batches, cleaning, seconds, _phase(raw, chosen.period), chosen.period, raw.zoned)
+    even = even_trace(batches, cleaning, raw.seconds, _phase(raw, chosen.period), chosen.period, raw.zoned)
     # Where the number of robots changes, the rate changes with it: nothing is taken out then.
     several = raw.robots is not None and np.unique(raw.robots[raw.robots >= 1]).size > 1
     data, stationarity = batches.segments if several else even.segments, even.stationarity
@@ -158,7 +159,7 @@ def fit(
         model=model.slowed(unit),
         process=process,
         batch_test=test,
-        sensitivity=tuple(sensitivity(seconds, cleaning, batches, raw.resolution)),
+        sensitivity=tuple(sensitivity(raw.seconds, cleaning, batches, raw.resolution)),
         sizes=sizes,
         obsolescence=obsolescence,
         visits=visits,

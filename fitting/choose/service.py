@@ -84,9 +84,12 @@ def revisits(
     """Seconds between successive visits to the same page, and whether its content had changed; `time` never falls."""
     known = np.flatnonzero((page != 0) & (content != 0))
     # Times never fall, so that a stable sort by pages leaves the visits of each in order.
-    order = known[np.argsort(page[known], kind="stable")]
-    same = page[order]
+    same = page[known]
+    order = np.argsort(same, kind="stable")
+    same = same[order]
     again = np.flatnonzero(same[1:] == same[:-1])
+    del same
+    order = known[order]
     first, second = order[again], order[again + 1]
     gap = (time[second] - time[first]) / 1e9
     changed = content[second] != content[first]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from crawltwin.work.memory import give_back
 from fitting.readers.input import scan
 from fitting.readers.times.stamps import INVALID, Int
 
@@ -124,6 +125,7 @@ def gather(parts: Sequence[Columns]) -> None:
     first.time = whole.time
     for name in OPTIONAL:
         setattr(first, name, getattr(whole, name))
+    give_back()
 
 
 def keys(texts: Sequence[bytes] | Sequence[str]) -> npt.NDArray[np.uint64]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from crawltwin.model.errors import InputError
+from crawltwin.work.progress import ProgressCallback
 from fitting.readers.base import CountReader
 from fitting.readers.count_log import FELL, UNREAD, CountLog, Counts, Intervals, added_up, intervals
 from fitting.readers.detection import SAMPLE, best, sample
@@ -26,8 +27,10 @@ MOST_FALLS = 0.1
 _SCRAPY_PAGES = b"DEBUG: Crawled ("
 
 
-def read_either(paths: Paths, options: ReadOptions | None = None) -> RawLog | CountLog:
-    """Deliveries where the files tell them, else counts per interval.
+def read_either(
+    paths: Paths, options: ReadOptions | None = None, progress: ProgressCallback | None = None
+) -> RawLog | CountLog:
+    """Deliveries where the files tell them, else counts per interval; `progress` as in `read_log`.
 
     Raises
     ------
@@ -37,7 +40,7 @@ def read_either(paths: Paths, options: ReadOptions | None = None) -> RawLog | Co
     chosen = options or ReadOptions()
     if chosen.log_format in COUNTER_NAMES or (chosen.log_format is None and _tells_counts(listed_paths(paths)[0])):
         return read_counts(paths, options=chosen)
-    return read_log(paths, options=chosen)
+    return read_log(paths, options=chosen, progress=progress)
 
 
 def _tells_counts(path: Any) -> bool:

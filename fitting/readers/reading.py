@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crawltwin.model.errors import Fault, InputError
+from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.workers import check_workers, run
 from fitting.readers.assemble import Pieces, ReadFile
 from fitting.readers.base import FILTERS, Reader
@@ -33,6 +34,7 @@ def read_log(
     timezone: str | None = None,
     max_broken: float | None = None,
     options: ReadOptions | None = None,
+    progress: ProgressCallback | None = None,
 ) -> RawLog:
     """Read a log from one file, several rotated ones in any order, or standard input (``-``).
 
@@ -45,6 +47,8 @@ def read_log(
         Instead of those of `options`.
     options : ReadOptions, optional
         Everything that chooses what is read.
+    progress : callable, optional
+        Told how many bytes of the files were read, and how many they have; with standard input among them nothing.
 
     Returns
     -------
@@ -67,6 +71,7 @@ def read_log(
         zones.zone(chosen.timezone)
     work = _Reading(chosen, _named(chosen))
     listed = listed_paths(paths)
+    work.tell_to(progress, listed)
     apart: Iterator[_Apart] = iter(())
     if len(listed) > 1 and (chosen.cluster is not None or check_workers(chosen.workers) > 1):
         pieces = [(chosen, str(path)) for path in listed if str(path) != "-"]
@@ -106,6 +111,13 @@ class _Reading:
         self._unknown: list[tuple[str | Path, str, InputError]] = []
         if reader is not None:
             _check_filters(reader, options)
+        self._tell: ProgressCallback = lambda *_: None
+        self._done = self._bytes = 0
+
+    def tell_to(self, progress: ProgressCallback | None, paths: Sequence[str | Path]) -> None:
+        """Tell how far the reading of these paths is, where their sizes are known."""
+        if progress is not None and all(Path(path).is_file() for path in paths):
+            self._tell, self._bytes = progress, sum(Path(path).stat().st_size for path in paths)
 
     def read_path(self, path: str | Path, several: bool) -> None:
         """Every stream behind a path; one whose format is not known waits for the others where there are some."""
@@ -136,6 +148,9 @@ class _Reading:
         if isinstance(told, InputError):
             raise told
         name, files, unknown = told
+        if self._bytes:
+            self._done += Path(path).stat().st_size
+            self._tell(self._done, self._bytes)
         self._unknown += [(path, stream, error) for stream, error in unknown]
         if name and self._used is None:
             self._used = next(reader for reader in known() if reader.name == name)
@@ -170,6 +185,8 @@ class _Reading:
         self._pieces.start(source)
         for columns in reader.read(source, self._options):
             self._pieces.add(columns)
+            self._tell(self._done + source.taken, self._bytes)
+        self._done += source.taken
         self._pieces.finish(source)
 
     def finish(self) -> RawLog:

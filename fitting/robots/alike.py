@@ -23,6 +23,8 @@ BLOCKS = 20
 PER_BLOCK = 5
 """Deliveries of a robot in a mean block at least; robots with fewer are not judged."""
 SHIFTS = 499
+AT_ONCE = 2**20
+"""Fetches that are counted at a time."""
 
 
 @dataclass(frozen=True)
@@ -76,24 +78,32 @@ def judge_robots(fetches: Fetches, seed: int = 0) -> Alike | None:
         return None
     longest = int(np.argmax(fetches.borders[:, 1] - fetches.borders[:, 0]))
     own = (fetches.stretch == longest) & (fetches.worker >= 0)
-    begin, end = fetches.borders[longest]
-    names, robot, counts = np.unique(fetches.worker[own], return_inverse=True, return_counts=True)
-    enough = counts >= PER_BLOCK * BLOCKS
+    delivered, logs = _by_block(fetches.only(own), *fetches.borders[longest])
+    enough = delivered.sum(axis=0) >= PER_BLOCK * BLOCKS
     if np.count_nonzero(enough) < 2:
         return None
-    share = (fetches.end[own] - begin) / max(end - begin, 1e-12)
-    block = np.minimum((share * BLOCKS).astype(np.int64), BLOCKS - 1)
-    shape = (BLOCKS, names.size)
-    delivered = np.zeros(shape)
-    np.add.at(delivered, (block, robot), 1.0)
-    logs = np.zeros(shape)
-    np.add.at(logs, (block, robot), np.log(fetches.durations[own]))
     delivered, logs = delivered[:, enough], logs[:, enough]
     with np.errstate(invalid="ignore"):
         means = logs / delivered
     full = np.isfinite(means).all(axis=1)
     dispersion, p = _independence(delivered, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(7,))))
     return Alike(int(np.count_nonzero(enough)), _friedman(delivered), _friedman(means[full]), p, dispersion)
+
+
+def _by_block(fetches: Fetches, begin: float, end: float) -> tuple[Float, Float]:
+    """Deliveries, and sums of the logarithms of their durations, of each robot (columns) in each block of the time."""
+    assert fetches.worker is not None
+    names = np.unique(fetches.worker)
+    delivered, logs = np.zeros((2, BLOCKS * names.size))
+    for first in range(0, len(fetches), AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        share = (fetches.end[part] - begin) / max(end - begin, 1e-12)
+        block = np.minimum((share * BLOCKS).astype(np.int64), BLOCKS - 1)
+        cell = block * names.size + np.searchsorted(names, fetches.worker[part])
+        delivered += np.bincount(cell, minlength=delivered.size)
+        took = fetches.end[part] - fetches.begin[part]
+        logs += np.bincount(cell, np.log(took), minlength=logs.size)
+    return delivered.reshape(BLOCKS, -1), logs.reshape(BLOCKS, -1)
 
 
 def _friedman(values: Float) -> float:

@@ -17,7 +17,7 @@ from fitting.models.phase_type_em import STRUCTURES, PhFit, best_hyper_erlang, h
 from fitting.robots.fetches import Fetches
 from fitting.trace import bootstrap
 from fitting.trace.samples import Samples
-from fitting.trace.segments import Float, Int, Segments
+from fitting.trace.segments import Float, Int, Segments, every_block
 
 BLOCKS, EVERY = 20, 5
 """The fetches are cut into so many blocks by their ends; of each so many, the middle one is left out."""
@@ -80,8 +80,7 @@ def structures_for(robots: int, spells: int = 2) -> list[tuple[int, ...]]:
 
 def held_out_blocks(count: int) -> npt.NDArray[np.bool_]:
     """Which of so many fetches, in the order of their ends, are left out of the training."""
-    block = np.minimum(np.arange(count) * BLOCKS // max(count, 1), BLOCKS - 1)
-    return np.asarray(block % EVERY == EVERY // 2)
+    return every_block(count, BLOCKS, EVERY)
 
 
 def block_beginnings(count: int, most: int) -> Int:
@@ -118,14 +117,14 @@ def fit_fetch_law(fetches: Fetches, robots: int, *, seed: int = 0, repetitions: 
     """
     wanted = structures_for(robots)
     out = held_out_blocks(len(fetches))
-    train, held = Samples.of(fetches.durations[~out]), fetches.durations[out]
+    # The law of one stage is told by the mean, which the groups keep.
+    train, held = Samples.of(fetches.durations[~out]).compressed(1000), fetches.durations[out]
     trained, plain = best_hyper_erlang(train, wanted).distribution, hyper_erlang_em(train, (1,)).distribution
     scored = [float(log_densities(law, held).mean()) for law in (trained, plain)]
-    samples = fetches.samples()
-    order = np.argsort(fetches.begin, kind="stable")
-    data = Segments.of(fetches.durations[order])
+    data = Segments.of(fetches.durations_by_begin())
     bounds = bootstrap.intervals(data, _mean, repetitions=repetitions, seed=seed)["mean"]
-    best = best_hyper_erlang(samples, wanted)
+    del data
+    best = best_hyper_erlang(fetches.samples(), wanted)
     # What is censored moves the mean of the law, not its scatter.
     shift = best.distribution.mean - bounds.value
     mean = Interval(best.distribution.mean, bounds.low + shift, bounds.high + shift)

@@ -51,8 +51,8 @@ class Fetches:
 
     begin: Float
     end: Float
-    worker: Int | None
-    stretch: Int
+    worker: npt.NDArray[np.signedinteger[Any]] | None
+    stretch: npt.NDArray[np.signedinteger[Any]]
     borders: Float
     clock: float = 0.0
 
@@ -62,7 +62,8 @@ class Fetches:
         took = seconds_taken(log)
         if took is None:
             return None
-        stretch = np.full(len(log), -1, dtype=np.int64)
+        # Numbers of four bytes: of a long log, every column counts.
+        stretch = np.full(len(log), -1, dtype=np.int32)
         borders: list[tuple[float, float]] = []
         for one in cleaning.stretches:
             if one.used:
@@ -73,9 +74,11 @@ class Fetches:
         if np.count_nonzero(known) < max(MIN_FETCHES, KNOWN * np.count_nonzero(used)):
             return None
         end = log.seconds[known]
-        worker = None
+        worker: npt.NDArray[np.signedinteger[Any]] | None = None
         if log.worker is not None:
-            worker = np.where(np.isfinite(log.worker), log.worker, -1).astype(np.int64)[known]
+            named = log.worker[known]
+            named[~np.isfinite(named)] = -1
+            worker = named.astype(np.int64) if named.max() >= 2**31 else named.astype(np.int32)
         return cls(end - took[known], end, worker, stretch[known], np.array(borders), log.resolution)
 
     def __len__(self) -> int:
@@ -85,6 +88,12 @@ class Fetches:
     def durations(self) -> Float:
         """Seconds that each fetch took."""
         return np.asarray(self.end - self.begin)
+
+    def durations_by_begin(self) -> Float:
+        """Seconds that each fetch took, in the order of the begins; nobody can change them."""
+        ordered = self.durations[np.argsort(self.begin, kind="stable")]
+        ordered.setflags(write=False)
+        return ordered
 
     @property
     def seconds(self) -> float:
@@ -107,9 +116,11 @@ class Fetches:
         if self.worker is None or self.workers == 0:
             return float("nan")
         # Within a robot and a stretch the fetches stay in the order of their ends.
-        order = np.argsort(self._robot_in_stretch, kind="stable")
-        same = (np.diff(self._robot_in_stretch[order]) == 0) & (self.worker[order][1:] >= 0)
-        idle = (self.begin[order][1:] - self.end[order][:-1])[same]
+        key = self._robot_in_stretch
+        order = np.argsort(key, kind="stable")
+        same = (np.diff(key[order]) == 0) & (self.worker[order[1:]] >= 0)
+        before, after = order[:-1][same], order[1:][same]
+        idle = self.begin[after] - self.end[before]
         return float(np.median(idle) / self.durations.mean()) if idle.size else float("nan")
 
     @property
@@ -120,7 +131,7 @@ class Fetches:
         if worker.max(initial=0) > 2**31:
             worker = np.searchsorted(np.unique(worker[worker >= 0]), worker, side="right") - 1
         names = int(worker.max(initial=-1)) + 2
-        key = self.stretch * names + worker + 1
+        key = self.stretch * np.int64(names) + worker + 1
         # Small numbers are sorted by their digits, several times as fast.
         return key.astype(np.uint16) if len(self.borders) * names <= 2**16 else key
 
@@ -129,12 +140,11 @@ class Fetches:
         """Seconds that each fetch had taken at the end of its stretch, for the robots that fetch without a break."""
         if self.worker is None or not abs(self.idle_share) <= IDLE:
             return np.zeros(0)
-        named = self.worker >= 0
-        key = self._robot_in_stretch[named]
         # The last fetch of each robot in each stretch: the first one from behind.
-        _, back = np.unique(key[::-1], return_index=True)
-        last = key.size - 1 - back
-        since = self.borders[self.stretch[named][last], 1] - self.end[named][last]
+        _, back = np.unique(self._robot_in_stretch[::-1], return_index=True)
+        last = len(self) - 1 - back
+        last = last[self.worker[last] >= 0]
+        since = self.borders[self.stretch[last], 1] - self.end[last]
         return np.asarray(since[since > 0])
 
     def samples(self) -> Samples:
@@ -168,9 +178,11 @@ class InFlight:
     def of(cls, fetches: Fetches, parts: int = 200) -> InFlight:
         """From the begins and ends. Cost: two sorts."""
         # A robot that goes on at once is one robot: two steps of the clock may lie between an end and a begin.
-        ends = np.maximum(fetches.end - 2 * fetches.clock, fetches.begin)
+        ends = fetches.end - 2 * fetches.clock
+        np.maximum(ends, fetches.begin, out=ends)
+        ends.sort()
         edges = np.linspace(fetches.borders[0, 0], fetches.borders[-1, 1], parts + 1)
-        most, area = _under_way(np.sort(fetches.begin), np.sort(ends), edges)
+        most, area = _under_way(np.sort(fetches.begin), ends, edges)
         number = np.diff(area) / np.diff(edges)
         middle = (edges[1:] + edges[:-1]) / 2
         inside = ((middle[:, None] >= fetches.borders[:, 0]) & (middle[:, None] <= fetches.borders[:, 1])).any(axis=1)

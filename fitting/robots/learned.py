@@ -244,7 +244,7 @@ def learn_robots(
         judge_robots(fetches, seed),
         _held_out(robots, data),
         stream_held_out,
-        fetches.durations[np.argsort(fetches.begin, kind="stable")],
+        fetches.durations_by_begin(),
     )
 
 

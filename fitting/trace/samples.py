@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawltwin.model.errors import Faults
-from fitting.trace.segments import Float, protected
+from fitting.trace.segments import Float, ones, protected
+
+AT_ONCE = 2**20
+"""Durations that are gathered at a time."""
+_ENDS = ((np.min, np.inf), (np.max, 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +34,11 @@ class Samples:
 
     def __post_init__(self) -> None:
         faults = Faults()
+        exact = self.high is self.low
         for name in ("low", "high", "weight"):
             object.__setattr__(self, name, protected(getattr(self, name), np.float64))
+        if exact:
+            object.__setattr__(self, "high", self.low)
         if not self.low.size:
             faults.add("samples", "samples must hold at least one duration; got none")
         elif not self.low.size == self.high.size == self.weight.size:
@@ -58,7 +66,7 @@ class Samples:
         """Exact durations, some of them only known to be longer than their value where `censored` is true."""
         low = np.asarray(values, dtype=np.float64)
         high = low if censored is None else np.where(np.asarray(censored, dtype=bool), np.inf, low)
-        return cls(low, high, np.ones(low.size) if weights is None else np.asarray(weights))
+        return cls(low, high, ones(low.size, np.float64) if weights is None else np.asarray(weights))
 
     @property
     def exact(self) -> npt.NDArray[np.bool_]:
@@ -78,7 +86,8 @@ class Samples:
     def moment(self, k: int) -> float:
         """The k-th raw moment of the exact durations."""
         own = self.exact
-        return float(np.average(self.low[own] ** k, weights=self.weight[own]))
+        part: Any = slice(None) if own.all() else own
+        return float(np.average(self.low[part] ** k, weights=self.weight[part]))
 
     def typical(self) -> float:
         """A duration of the right size for scaling: censored ones at their lower border, others at half the upper."""
@@ -98,10 +107,15 @@ class Samples:
         own = self.exact
         if np.count_nonzero(own) <= points:
             return self
-        logs = np.log(self.low[own])
-        group = np.floor((logs - logs.min()) / max(np.ptp(logs), 1e-12) * (points - 1)).astype(np.int64)
-        weight = np.bincount(group, self.weight[own], minlength=points)
-        total = np.bincount(group, self.weight[own] * self.low[own], minlength=points)
+        lowest, highest = (float(np.log(reduce(self.low, where=own, initial=start))) for reduce, start in _ENDS)
+        weight, total = np.zeros((2, points))
+        for first in range(0, own.size, AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            value, share = self.low[part][own[part]], self.weight[part][own[part]]
+            place = (np.log(value) - lowest) / max(highest - lowest, 1e-12)
+            group = np.clip(np.floor(place * (points - 1)), 0, points - 1).astype(np.int64)
+            weight += np.bincount(group, share, minlength=points)
+            total += np.bincount(group, share * value, minlength=points)
         used = weight > 0
         value = total[used] / weight[used]
         return Samples(

@@ -29,6 +29,21 @@ def protected(values: npt.ArrayLike, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     return column
 
 
+def ones(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """So many ones that nobody can change."""
+    column = np.ones(count, dtype=kind)
+    column.setflags(write=False)
+    return column
+
+
+def every_block(count: int, blocks: int, every: int) -> npt.NDArray[np.bool_]:
+    """Which of `count` places lie in the middle one of each `every` of `blocks` blocks of equal length."""
+    out = np.zeros(count, dtype=bool)
+    for block in range(every // 2, blocks, every):
+        out[-(-block * count // blocks) : -(-(block + 1) * count // blocks)] = True
+    return out
+
+
 def spread_blocks(total: int, most: int, blocks: int) -> list[tuple[int, int]]:
     """Begins and ends of `blocks` blocks spread over `total` places, `most` places together; one block if all fit in.
 
@@ -86,9 +101,7 @@ class Segments:
     def of(cls, gaps: npt.ArrayLike, sizes: npt.ArrayLike | None = None) -> Segments:
         """One uninterrupted stretch; single pages unless batch sizes are given."""
         column = np.asarray(gaps, dtype=np.float64)
-        return cls(
-            column, np.ones(column.size, np.int64) if sizes is None else np.asarray(sizes), np.zeros(1, np.int64)
-        )
+        return cls(column, ones(column.size, np.int64) if sizes is None else np.asarray(sizes), np.zeros(1, np.int64))
 
     def __len__(self) -> int:
         return int(self.gaps.size)
@@ -121,8 +134,7 @@ class Segments:
     def split(self, blocks: int = 20, every: int = 5) -> tuple[Self, Self]:
         """Training and held-out parts: of `blocks` blocks of equal length, every `every`-th one is held out."""
         n = len(self)
-        block = np.minimum(np.arange(n) * blocks // max(n, 1), blocks - 1)
-        out = block % every == every // 2
+        out = every_block(n, blocks, every)
         breaks = np.zeros(n, dtype=bool)
         breaks[self.first[self.first < n]] = True
         breaks[1:] |= out[1:] != out[:-1]

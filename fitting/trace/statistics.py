@@ -10,7 +10,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from fitting.trace.segments import Float, Segments
 
-LONG = 2**21
+LONG = 2**19
 """Numbers of which one Fourier transform is made at most."""
 WINDOWS = 1_000_000
 """Windows in which pages are counted at most."""

@@ -98,6 +98,11 @@ class Source:
         self.unpacked = 0
         self.digest: hashlib._Hash | None = None
 
+    @property
+    def taken(self) -> int:
+        """Bytes of the file that were read so far, packed as they are there."""
+        return self.unpacked if self._packed is None else self._packed.taken
+
     def _pull(self, size: int) -> bytes:
         try:
             data = self._stream.read(size) or b""

@@ -41,8 +41,8 @@ class CrossCheck(Drawn):
         What must hold exactly on either side.
     length : PlannedLength
         The run as planned.
-    pages : int
-        Pages that the verdicts rest on.
+    pages, replications : int
+        Pages that the verdicts rest on, and the replications they came in: fewer than planned where the budget is short.
     seconds : float
         Wall-clock time of everything.
     notes : tuple of str
@@ -56,6 +56,7 @@ class CrossCheck(Drawn):
     identities: tuple[Identity, ...]
     length: PlannedLength
     pages: int
+    replications: int
     events: int
     seconds: float
     variance_ratios: Mapping[str, float] = field(repr=False)
@@ -113,6 +114,7 @@ class CrossCheck(Drawn):
             "length": self.length.to_json(),
             "variance_seen_over_planned": dict(self.variance_ratios),
             "pages": self.pages,
+            "replications": self.replications,
             "events": self.events,
             "seconds": self.seconds,
             "notes": list(self.notes),
@@ -199,6 +201,7 @@ def judge_all(evidence: Sequence[Evidence], plan: ValidationPlan) -> tuple[Cross
                 one.identities,
                 one.length,
                 one.sample.pages,
+                one.sample.freedom + 1,
                 one.sample.diagnostics.events,
                 one.seconds,
                 ratios,
@@ -238,7 +241,7 @@ def _notes(
         )
     if evidence.length.settling is None:
         notes.append("the chain is too large for its settling time: a twentieth of each run was left out as warm-up")
-    odd = surprising(evidence.length, ratios, plan.replications - 1, PILOT_REPLICATIONS - 1)
+    odd = surprising(evidence.length, ratios, evidence.sample.freedom, PILOT_REPLICATIONS - 1)
     if odd:
         # What never happened in the pilot, or in the run, has a variance of zero there: nothing is further off.
         worst = max(odd, key=lambda name: abs(math.log(ratios[name])) if ratios[name] > 0 else math.inf)

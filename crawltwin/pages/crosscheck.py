@@ -71,7 +71,7 @@ def _scenario_section(result: CrossCheck, index: int, count: int) -> Section:
     key = f"s{index + 1}"
     blocks: list[Block] = [
         Text(
-            f"Verdict: **{result.verdict}**, from {result.pages:,} pages in {result.plan.replications} independent "
+            f"Verdict: **{result.verdict}**, from {result.pages:,} pages in {result.replications} independent "
             f"replications ({result.plan.engine} engine). Length set by {result.length.limiting}."
         ),
         _table("Measures, levels, modes and sojourn times", result.verdicts, f"{key}-numbers"),

@@ -157,6 +157,8 @@ def test_a_short_budget_is_spent_on_fewer_and_longer_replications():
     assert evidence.sample.diagnostics.warmup_time >= evidence.length.settling * (1 - 1e-6)
     (found,) = judge_all([evidence], plan)
     assert found.verdict != "different"
+    # What is told is what was run, not what was planned.
+    assert found.replications == found.to_json()["replications"] == replications
 
 
 def test_no_pages_at_all_are_compared_without_an_error():

@@ -29,7 +29,7 @@ def show_crosscheck(result: CrossCheck, everything: bool) -> None:
     count = len(result.identities)
     say(
         f"{count - len(broken)} of {count} exact identities hold. {result.pages:,} pages, "
-        f"{result.plan.replications} replications, seed {result.plan.seed}, {result.seconds:.1f} s.",
+        f"{result.replications} replications, seed {result.plan.seed}, {result.seconds:.1f} s.",
         style="dim" if not broken else "bold",
     )
     show_notes(result.notes)

@@ -25,7 +25,7 @@ def test_every_step_is_told_with_its_number(tmp_path):
     assert list(found.seconds) == [
         "reading", "fitting", "optimising", "keeping the limits", "resampling, refitting, choosing again",
         "checking by simulation", "replaying the log", "moving what was assumed", "backlog and completion",
-        "when the list is done", "asking about fewer robots",
+        "when the list is done", "asking what polling costs", "asking about fewer robots",
     ]  # fmt: skip
     redraws = [one for one in told if one.words.startswith("resampling") and one.total]
     assert [one.done for one in redraws] == list(range(1, 11))

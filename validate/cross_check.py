@@ -42,7 +42,7 @@ class CrossCheck(Drawn):
     length : PlannedLength
         The run as planned.
     pages, replications : int
-        Pages that the verdicts rest on, and the replications they came in: fewer than planned where the budget is short.
+        Pages that the verdicts rest on, and the replications that were run: fewer than planned on a short budget.
     seconds : float
         Wall-clock time of everything.
     notes : tuple of str

@@ -6,6 +6,7 @@ after each look: killed at any moment, the watch goes on from there and counts n
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import json
 import math
@@ -244,7 +245,7 @@ class State:
             "facts": self.facts,
             "monitor": self.monitor.to_json(),
         }
-        write_whole(path, json.dumps(content, separators=(",", ":")))
+        write_whole(path, _compact(content | {"digest": _digest(content)}))
 
     @classmethod
     def read(cls, path: str | Path) -> State:
@@ -259,8 +260,16 @@ class State:
         content = parse(read_text(path, what), what, json_text=True)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise InputError(f"{what} must be one that `crawltwin watch` wrote; got {str(path)!r}. Name another file")
-        try:
-            positions = {name: Position(**one) for name, one in content["positions"].items()}
-            return cls(Monitor.of(content["monitor"]), positions, dict(content["facts"]))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise InputError(f"{what} must be whole; got {str(error)[:120]} in {str(path)!r}. Remove it") from None
+        if content.pop("digest", None) != _digest(content):
+            raise InputError(f"{what} must be whole, as it was written; got a damaged one, {str(path)!r}. Remove it")
+        positions = {name: Position(**one) for name, one in content["positions"].items()}
+        return cls(Monitor.of(content["monitor"]), positions, content["facts"])
+
+
+def _compact(content: dict[str, Any]) -> str:
+    return json.dumps(content, separators=(",", ":"))
+
+
+def _digest(content: dict[str, Any]) -> str:
+    """Of what a state file says, so that one that was changed is never gone on with."""
+    return hashlib.sha256(_compact(content).encode()).hexdigest()

@@ -115,6 +115,20 @@ def test_a_state_file_of_something_else_is_refused(tmp_path):
             State.read(tmp_path / "state")
 
 
+@pytest.mark.parametrize(
+    "change", [('"deliveries":40', '"deliveries":"x"'), ('"late":0', '"late":null'), ("facts", "fact")]
+)
+def test_a_state_file_that_was_changed_is_refused(tmp_path, change):
+    (tmp_path / "crawl.log").write_text("".join(log_lines(40)))
+    watched(tmp_path / "crawl.log", tmp_path / "state").look(final=True)
+    assert State.read(tmp_path / "state").monitor.deliveries == 40
+    text = (tmp_path / "state").read_text()
+    assert change[0] in text
+    (tmp_path / "state").write_text(text.replace(*change))
+    with pytest.raises(InputError, match="the state file must be whole, as it was written; got a damaged one"):
+        State.read(tmp_path / "state")
+
+
 def test_formats_without_lines_are_refused(tmp_path):
     with pytest.raises(InputError, match="one line per delivery"):
         Watcher([str(tmp_path / "x.csv")], SETTINGS, str(tmp_path / "state"), log_format="csv")

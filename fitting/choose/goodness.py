@@ -137,11 +137,11 @@ def assess(model: GapModel, process: BMAP, data: Segments, warnings: tuple[str, 
         trace_idi=interval_dispersion(data, spans),
         model_idi=model_idi,
     )
-    return judged(found, data, warnings)
+    return judged(found, warnings)
 
 
-def judged(found: Goodness, series: Segments, warnings: tuple[str, ...], what: str = "gaps") -> Goodness:
-    """The numbers with their verdict: points are given for what is off in the `series`; the words say what."""
+def judged(found: Goodness, warnings: tuple[str, ...], what: str = "gaps") -> Goodness:
+    """The numbers with their verdict: points are given for what is off; the words say what."""
     words: list[str] = []
     points = 0
     n, distance, left = found.residuals, found.ks_distance, found.residual_correlation
@@ -178,12 +178,6 @@ def judged(found: Goodness, series: Segments, warnings: tuple[str, ...], what: s
     if n < FEW_GAPS:
         points += 1
         words.append(f"{n} {what} are few: every number here is rough")
-    if what == "gaps" and series.gaps.var() < 0.1 * series.gaps.mean() ** 2:
-        points += 1
-        words.append(
-            "the gaps hardly vary, as behind a fixed politeness delay: no small Markovian process is that regular, "
-            "and the fit is more random than the crawler"
-        )
     for warning in warnings:
         points += 1
         words.append(warning)

@@ -22,7 +22,7 @@ from fitting.choose.service import fit_obsolescence, fit_sizes, revisits
 from fitting.choose.settings import FitOptions
 from fitting.choose.versions import software_versions
 from fitting.models.batch_laws import with_batches
-from fitting.models.phase_type_em import PhFit
+from fitting.models.phase_type_em import MOST_STAGES, PhFit
 from fitting.readers import CountLog, RawLog, ReadOptions, read_either
 from fitting.readers.times.stamps import SECOND
 from fitting.robots.learned import learn_robots
@@ -34,6 +34,7 @@ from fitting.season.even_clock import even_trace
 from fitting.trace import bootstrap
 from fitting.trace.batches import Batches, find_batches, sensitivity
 from fitting.trace.cleaning import Cleaning, clean
+from fitting.trace.regularity import regular_words
 from fitting.trace.segments import Segments
 
 MIN_GAPS = 30
@@ -142,7 +143,8 @@ def fit(
     final, process = in_seconds[id(best)], model.bmap().scaled(1 / unit)
     _check_rate(process, batches)
     unsettled = candidates.never_settles(rivals, best)
-    findings = (*cleaning.words, *even.words, *((unsettled,) if unsettled else ()))
+    regular = regular_words(data, raw.resolution, max(chosen.max_stages, MOST_STAGES))
+    findings = (*cleaning.words, *even.words, *regular, *((unsettled,) if unsettled else ()))
     visits, obsolescence = _stale(raw)
     sizes = None if raw.size is None else fit_sizes(raw.size, chosen.service)
     return FitResult(

@@ -32,6 +32,7 @@ STRUCTURES: tuple[tuple[int, ...], ...] = (
     *((1, 1, 1), (1, 1, 3), (1, 2, 6), (1, 1, 1, 1)),
 )
 """Stages of each branch that are tried when none are given; the best by BIC is kept."""
+MOST_STAGES = max(map(max, STRUCTURES))
 
 
 @dataclass(frozen=True)

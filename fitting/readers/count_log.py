@@ -154,6 +154,27 @@ def intervals(time: Int, total: Int, robots: Int | None = None) -> Intervals:
     return Intervals(time[:-1], time[1:], count, told[1:], count < 0, {k: v for k, v in left_out.items() if v})
 
 
+def on_one_grid(times: Sequence[Int]) -> tuple[list[Int], int]:
+    """Times of several counters moved to one grid, and how far they were moved apart from one another at most.
+
+    The grid has the ordinary step of the slowest counter and lies on its times. Every counter keeps all of its pages,
+    and those of its intervals that are nearest to an interval of the grid count there.
+
+    Examples
+    --------
+    >>> moved, apart = on_one_grid([np.array([0, 60, 120]), np.array([5, 65, 125])])
+    >>> [time.tolist() for time in moved], apart
+    ([[0, 60, 120], [0, 60, 120]], 5)
+    """
+    steps = [int(np.median(np.diff(np.unique(time)))) for time in times]
+    step = max(steps)
+    slowest = times[steps.index(step)]
+    phase = int(np.median((slowest - slowest[0] + step // 2) % step)) - step // 2 + int(slowest[0])
+    moved = [phase + (time - phase + step // 2) // step * step for time in times]
+    shifts = [float(np.median(time - new)) for time, new in zip(times, moved)]
+    return moved, round(max(shifts) - min(shifts))
+
+
 def added_up(parts: Sequence[Intervals]) -> Intervals:
     """Several counters as one: pages of all of them between the times at which none is inside an interval.
 

@@ -13,7 +13,7 @@ import numpy as np
 from crawltwin.model.errors import InputError
 from crawltwin.work.progress import ProgressCallback
 from fitting.readers.base import CountReader
-from fitting.readers.count_log import FELL, UNREAD, CountLog, Counts, Intervals, added_up, intervals
+from fitting.readers.count_log import FELL, UNREAD, CountLog, Counts, Intervals, added_up, intervals, on_one_grid
 from fitting.readers.detection import SAMPLE, best, sample
 from fitting.readers.input.streams import Source, open_sources
 from fitting.readers.raw_log import RawLog
@@ -21,9 +21,12 @@ from fitting.readers.reading import Paths, listed_paths, read_log
 from fitting.readers.registry import COUNTERS, known
 from fitting.readers.settings import COUNTER_NAMES, ReadOptions
 from fitting.readers.times import zones
+from fitting.readers.times.stamps import INVALID, SECOND
 
 MOST_FALLS = 0.1
 """Share of the intervals in which a counter may have been reset; one that falls more often is no counter."""
+MEETING = 0.9
+"""Of the intervals of the shortest of several counters, the share that must remain when they are added up."""
 _SCRAPY_PAGES = b"DEBUG: Crawled ("
 
 
@@ -99,11 +102,11 @@ def read_counts(paths: Paths, *, timezone: str | None = None, options: ReadOptio
     zoned = all(part.zoned for part in parts if part.time.size)
     by_series = {part.series: [one for one in parts if one.series == part.series] for part in parts}
     zone = None if zoned else chosen.timezone
-    found = added_up([_series(same, zone) for same in by_series.values()])
+    found, shifted = _together([_series(same, zone) for same in by_series.values()])
     samples = sum(part.time.size for part in parts)
     _check(found, samples, names[0])
     kept = ~found.fell
-    notes = dict.fromkeys(note for part in parts for note in part.notes)
+    notes = dict.fromkeys([*(note for part in parts for note in part.notes), *shifted])
     unknown = Counter({"the total is no number": sum(part.unknown for part in parts)})
     robots = found.robots[kept]
     return CountLog(
@@ -134,11 +137,29 @@ def _reader(source: Source, wanted: str | None) -> CountReader:
     return reader
 
 
-def _series(parts: Sequence[Counts], timezone: str | None) -> Intervals:
-    """The intervals of one counter over all blocks and files."""
+def _series(parts: Sequence[Counts], timezone: str | None) -> Counts:
+    """One counter over all blocks and files."""
     time, total = (np.concatenate([getattr(part, name) for part in parts]) for name in ("time", "total"))
     robots = np.concatenate([np.full(one.time.size, -1) if one.robots is None else one.robots for one in parts])
-    return intervals(time if timezone is None else zones.to_utc(time, timezone), total, robots)
+    return Counts(time if timezone is None else zones.to_utc(time, timezone), total, robots)
+
+
+def _together(series: Sequence[Counts]) -> tuple[Intervals, tuple[str, ...]]:
+    """All counters as one, and words about those whose samples were moved to meet those of the others."""
+    each = [intervals(one.time, one.total, one.robots) for one in series]
+    found = added_up(each)
+    long = [(one, own) for one, own in zip(series, each) if own.count.size]
+    if len(long) < 2 or found.count.size >= MEETING * min(own.count.size for _, own in long):
+        return found, ()
+    moved, apart = on_one_grid([one.time[one.time != INVALID] for one, _ in long])
+    met = added_up(
+        [intervals(time, one.total[one.time != INVALID]) for time, (one, _) in zip(moved, long)],
+    )
+    words = (
+        f"the series are sampled up to {apart / SECOND:.3g} s apart: their intervals of "
+        f"{float(np.median(met.end - met.start)) / SECOND:.3g} s were added up as if they were the same ones"
+    )
+    return replace(met, left_out=found.left_out), (words,)
 
 
 def _check_clock(parts: Sequence[Counts], place: str) -> None:

@@ -77,4 +77,4 @@ def assess_counts(model: GapModel, process: BMAP, data: CountedIntervals, warnin
         trace_idi=np.zeros(0),
         model_idi=np.zeros(0),
     )
-    return judged(found, series, warnings, "counts")
+    return judged(found, warnings, "counts")

@@ -129,6 +129,37 @@ def test_prometheus_as_csv(written, utc):
     assert isinstance(read_either(written(times)), RawLog)
 
 
+def _export(*series):
+    """A range export of counters, each from its first time, its step and its totals."""
+    result = [
+        {
+            "metric": {"__name__": "pages_total", "instance": str(number)},
+            "values": [[first + step * k, str(total)] for k, total in enumerate(totals)],
+        }
+        for number, (first, step, totals) in enumerate(series)
+    ]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+
+
+def test_series_that_are_sampled_at_other_moments_are_added_up_interval_by_interval(written):
+    rng = np.random.default_rng(5)
+    one, two = (np.cumsum(rng.poisson(mean, 100)) for mean in (30, 10))
+    begin = 1_714_550_400
+    counts = read_counts(written(_export((begin, 60, one), (begin + 5, 60, two))))
+    assert counts.count.tolist() == (np.diff(one) + np.diff(two)).tolist()
+    assert set(counts.length) == {60.0}
+    assert "sampled up to 5 s apart" in counts.notes[-1]
+    # A series with a shorter step: its pages all count, in the interval of the grid that is nearest.
+    fine = np.cumsum(rng.poisson(3, 400))
+    mixed = read_counts(written(_export((begin, 60, one), (begin + 5, 15, fine))))
+    assert len(mixed) >= 99
+    assert set(mixed.length) == {60.0}
+    assert abs(int(mixed.count.sum()) - int(np.ptp(one) + np.ptp(fine))) <= np.diff(fine).max() * 4
+    assert not mixed.left_out
+    # Samples that meet are added up as they are.
+    assert not any("apart" in note for note in read_counts(written(_export((begin, 60, one), (begin, 60, two)))).notes)
+
+
 def test_a_counter_can_be_named(written):
     text = "".join(_crawled(k, 60 * k) for k in range(3))
     found = read_either(written(text), ReadOptions(log_format="scrapy-counters"))

@@ -9,12 +9,16 @@ from crawltwin.cli.options import whole
 from crawltwin.cli.output import save
 from crawltwin.model.errors import InputError
 
-TRACE = "trace"
+TRACES = {
+    "trace": "no scenario but a log: 65,000 deliveries of a crawler whose true model is known, for crawltwin plan",
+    "daily-trace": "a log as well: ten days of a crawler of news, busy by day and quiet at night",
+}
 TRACE_SEED = 1
 EPILOG = """examples:
   crawltwin example                               the list of all
   crawltwin example paper --out paper.toml        the founding paper's first example
   crawltwin example trace --out demo.crawl.log    no scenario but a log, for crawltwin plan
+  crawltwin example daily-trace --out news.log    one whose pace follows the time of day
 """
 
 
@@ -22,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="which one; without it they are listed")
     parser.add_argument("--out", metavar="FILE", help="write there (.toml or .json) instead of to standard output")
-    parser.add_argument("--seed", type=whole, metavar="N", help=f"seed of the trace (default: {TRACE_SEED})")
+    parser.add_argument("--seed", type=whole, metavar="N", help=f"seed of a trace (default: {TRACE_SEED})")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,22 +37,30 @@ def run(options: argparse.Namespace) -> int:
     if options.name is None:
         if options.out:
             raise InputError(f"NAME must be given with --out; got none. One of {', '.join(EXAMPLES)}")
-        trace = "no scenario but a log: 65,000 deliveries of a crawler whose true model is known, for crawltwin plan"
-        words = {name: example.words for name, example in EXAMPLES.items()} | {TRACE: trace}
+        words = {name: example.words for name, example in EXAMPLES.items()} | TRACES
         print("examples:", *(f"  {name:18s} {text}" for name, text in words.items()), sep="\n")
         return 0
-    if options.name == TRACE:
-        from crawltwin.plan.demo_trace import demo_log
-
-        return _write(options.out, demo_log(_seed(options.seed)))
+    if options.name in TRACES:
+        return _write(options.out, _trace(options.name, _seed(options.seed)))
     if options.seed is not None:
-        raise InputError(f"--seed must come with the example {TRACE}; got {options.name!r}, which is not random")
+        raise InputError(f"--seed must come with one of {', '.join(TRACES)}; got {options.name!r}, which is not random")
     scenario = load(options.name)
     as_json = bool(options.out) and str(options.out).lower().endswith(".json")
     text = scenario_file.dumps(scenario, json_text=as_json)
     if not as_json:
         text = f"# {EXAMPLES[options.name].words}\n# crawltwin solve, optimize: see --help of each\n\n{text}"
     return _write(options.out, text)
+
+
+def _trace(name: str, seed: int) -> str:
+    """A made log."""
+    if name == "daily-trace":
+        from crawltwin.plan.day.demo_day import day_log
+
+        return day_log(seed)
+    from crawltwin.plan.demo_trace import demo_log
+
+    return demo_log(seed)
 
 
 def _seed(given: int | None) -> int:

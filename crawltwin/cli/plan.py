@@ -114,8 +114,8 @@ def _exports(found: Plan) -> dict[str, str]:
     from crawltwin.plan.export import exports
 
     best = found.optimum.best
-    files = exports(found.scenario, best.policy, best.cost, found.settings.fetches_per_robot)
-    return files | ({} if found.day is None else found.day.files(found.scenario, found.settings.fetches_per_robot))
+    schedule = None if found.day is None else found.day.by_part
+    return exports(found.scenario, best.policy, best.cost, found.settings.fetches_per_robot, schedule)
 
 
 def _write_report(directory: str, found: Plan | Unsuitable, sources: dict[str, str]) -> None:

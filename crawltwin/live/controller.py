@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
+from crawltwin.model import ThresholdPolicy
 from crawltwin.model.policies.policy_file import PolicyFile
 
 
 class Controller:
     """A policy with the memory that hysteresis and polling need; the rule is `ThresholdPolicy.mode_after`.
+
+    Parameters
+    ----------
+    file : PolicyFile
+    now : callable
+        Seconds since 1970 by the clock of the wall: a schedule follows it, also when it is set or the machine slept.
 
     Examples
     --------
@@ -16,19 +26,34 @@ class Controller:
     [3, 1, 1, 1, 3]
     """
 
-    def __init__(self, file: PolicyFile) -> None:
+    def __init__(self, file: PolicyFile, now: Callable[[], float] = time.time) -> None:
         self.file = file
+        self._now = now
         self._mode = 0
+
+    @property
+    def policy(self) -> ThresholdPolicy:
+        """The policy in force: that of the file, or of the present part of its schedule."""
+        return self.file.policy_at(self._now())
+
+    @property
+    def until_change(self) -> float | None:
+        """Seconds until another part of the schedule begins; None where there is no schedule."""
+        schedule = self.file.schedule
+        return None if schedule is None else schedule.until_change(self._now())
 
     @property
     def check_every(self) -> float:
         """Mean seconds between two looks; 0: every change is seen."""
-        return self.file.policy.check_every
+        return self.policy.check_every
 
     def robots(self, level: int) -> int:
-        """The number wanted at `level` pages, given what was wanted before."""
-        policy = self.file.policy
-        self._mode = policy.mode_after(self._mode, level)
+        """The number wanted at `level` pages, given what was wanted before.
+
+        With another policy the memory goes on where the number of its steps allows.
+        """
+        policy = self.policy
+        self._mode = policy.mode_after(min(self._mode, len(policy.robots) - 1), level)
         return policy.robots[self._mode]
 
     def fetches(self, robots: int) -> int:
@@ -36,6 +61,5 @@ class Controller:
         return robots * self.file.threads_per_robot
 
     def follow(self, file: PolicyFile) -> None:
-        """Obey another policy from now on; the memory goes on where the number of its steps allows."""
+        """Obey another file from now on."""
         self.file = file
-        self._mode = min(self._mode, len(file.policy.robots) - 1)

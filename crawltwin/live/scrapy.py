@@ -15,6 +15,8 @@ In the project's settings::
     CRAWLTWIN_BACKLOG = "myproject.backlog"      # a function without arguments that returns a whole number
     CRAWLTWIN_POLL = 1.0                         # seconds between two looks at it
 
+The policy file may hold a schedule, with a policy for each part of the day: the one in force is obeyed.
+
 A robot is a fetch under way (times `threads_per_robot` of the policy file). When fewer robots are wanted, fetches under
 way are finished; when more are wanted, Scrapy is asked to begin at once. Limits per domain and delays of the project
 stay in force: the policy only bounds the total.
@@ -54,6 +56,8 @@ STARTED = "crawltwin_started"
 """Key in a request's meta: when its fetch began."""
 RELOAD_EVERY = 1.0
 """Seconds between two looks at the policy file's time stamp."""
+LONGEST_SLEEP = 60.0
+"""Most seconds between two looks at the time of day, where the policy file has a schedule."""
 
 
 class ObeyPolicy:
@@ -68,7 +72,8 @@ class ObeyPolicy:
         self.controller = Controller(PolicyFile.read(self.path))
         self.recorder = Recorder(crawler.settings.get("CRAWLTWIN_RECORD"))
         # Until the backlog is known, the fewest robots that the policy names run.
-        self.wanted = min(self.controller.file.policy.robots)
+        self._policy = self.controller.policy
+        self.wanted = min(self._policy.robots)
         self.level = 0
         self.buffer: Buffer | None = None
         self._backlog: SafeBacklog | None = None
@@ -126,10 +131,11 @@ class ObeyPolicy:
             format=FORMAT,
             capacity=self.buffer.settings.capacity if self.buffer else None,
             indexers=self.buffer.settings.indexers if self.buffer else None,
-            policy=self.controller.file.policy.to_mapping(),
+            policy=self._policy.to_mapping(),
         )
         self.look()
         self._plan_looks()
+        self._plan_parts()
         self._put_off("reload", RELOAD_EVERY, self._reload)
 
     def fetching(self, request: Request) -> None:
@@ -165,6 +171,7 @@ class ObeyPolicy:
             self._see(level)
 
     def _see(self, level: int) -> None:
+        self._notice_part()
         self.level = level
         self._want(self.controller.robots(level))
 
@@ -172,6 +179,7 @@ class ObeyPolicy:
         assert self.buffer is not None
         self.level = self.buffer.level
         self._write(event, **fields)
+        self._notice_part()
         if self.controller.check_every == 0:
             self._want(self.controller.robots(self.level))
 
@@ -206,6 +214,29 @@ class ObeyPolicy:
         self.look()
         self._plan_looks()
 
+    def _plan_parts(self) -> None:
+        left = self.controller.until_change
+        if left is not None:
+            # Not longer than a minute: the clock may be set meanwhile, or the machine may sleep.
+            self._put_off("part", min(left, LONGEST_SLEEP), self._look_at_the_time)
+
+    def _look_at_the_time(self) -> None:
+        self._plan_parts()
+        self._notice_part()
+
+    def _notice_part(self) -> None:
+        policy = self.controller.policy
+        if policy != self._policy:
+            self._obey(f"another part of the schedule begins: {policy.phrase}")
+
+    def _obey(self, words: str) -> None:
+        """Another policy is in force."""
+        self._policy = self.controller.policy
+        self._tell(words)
+        self._take_back("look")
+        self._plan_looks()
+        self.look()
+
     def _reload(self) -> None:
         self._put_off("reload", RELOAD_EVERY, self._reload)
         try:
@@ -217,10 +248,9 @@ class ObeyPolicy:
         except (OSError, InputError) as error:
             self._tell(f"the policy file was changed but not taken: {str(error)[:300]}")
             return
-        self._tell("a new policy is obeyed")
-        if "look" not in self._timers:
-            self._plan_looks()
-        self.look()
+        self._obey("a new policy is obeyed")
+        self._take_back("part")
+        self._plan_parts()
 
     def _put_off(self, name: str, delay: float, function: Callable[[], None]) -> None:
         def run() -> None:
@@ -229,6 +259,11 @@ class ObeyPolicy:
                 function()
 
         self._timers[name] = self._clock.call_later(delay, run)
+
+    def _take_back(self, name: str) -> None:
+        timer = self._timers.pop(name, None)
+        if timer is not None:
+            timer.cancel()
 
     def _tell(self, message: str) -> None:
         logger.warning("crawltwin: %s", message)

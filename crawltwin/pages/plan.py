@@ -18,7 +18,6 @@ from crawltwin.pages.plan_evidence import (
 from crawltwin.pages.plan_pictures import cost_picture, levels_picture
 from crawltwin.plan.config import settings_text
 from crawltwin.plan.evidence.unsuitable import Unsuitable
-from crawltwin.plan.export import policy_table
 from crawltwin.plan.result import Plan
 from crawltwin.plan.wording import in_percent, instruction
 from crawltwin.report import Block, Cell, Code, Column, Note, Points, Report, Section, Table, Text, Tone, gather
@@ -46,7 +45,7 @@ def plan_report(found: Plan, command: str, sources: Mapping[str, str] | None = N
         Section("How sure is that", doubt_blocks(found)),
         Section("Simulation and replay", check_blocks(found)),
         Section("Backlog, waiting, completion", backlog_blocks(found)),
-        *([Section("What polling costs", polling_blocks(found.polling))] if found.polling else []),
+        *([Section("What polling costs", polling_blocks(found))] if found.polling else []),
         *([Section("What if", what_if_blocks(found))] if found.sweeps else []),
         Section("Appendix: the proof", [Text(_proof(found))]),
         Section(
@@ -103,6 +102,8 @@ def _comparison(found: Plan) -> list[Block]:
         else "In brackets: where 95 of 100 values lie when the log is resampled and the model fitted again "
         f"({doubt.redraws} times){'' if found.clock is None else ', and over both readings of the clock'}."
     )
+    order = instruction(found.scenario.policy_in_force, found.scenario.capacity)
+    short = "" if found.by_part else f"`{found.policy}` is short for: {order} "
     robots = found.settings.recorded
     today = "one robot" if robots == 1 else f"all {robots} robots"
     return [
@@ -119,20 +120,17 @@ def _comparison(found: Plan) -> list[Block]:
             ],
             name="today",
         ),
-        Text(
-            f"`{found.policy}` is short for: {instruction(found.scenario.policy_in_force, found.scenario.capacity)} "
-            f"A page awaits indexing from its delivery until it is indexed. {interval}"
-        ),
+        Text(f"{short}A page awaits indexing from its delivery until it is indexed. {interval}"),
     ]
 
 
 def _short(found: Plan) -> str:
     """The recommendation in a few letters."""
-    return "by part of the day" if found.day is not None and found.day.worth_it else found.policy
+    return "by part of the day" if found.by_part else found.policy
 
 
 def _decision(found: Plan) -> list[Block]:
-    optimum, K = found.optimum, found.scenario.capacity
+    K = found.scenario.capacity
     blocks: list[Block] = [
         *(Note(order, VERDICT_TONES[found.verdict.word]) for order in found.orders),
         Text(_choice(found)),
@@ -156,14 +154,25 @@ def _decision(found: Plan) -> list[Block]:
         ),
         levels_picture(
             found.solution.measures["level_distribution"],
-            found.scenario.policy_in_force.robots_by_level(K),
+            None if found.by_part else found.scenario.policy_in_force.robots_by_level(K),
         ),
         Text(
-            "For a crawler: `policy.json` beside this page holds the table below (robots by pages that await "
-            "indexing). `crawlpolicy.py` is a Scrapy extension and `policy.groovy` a Heritrix console script that "
-            "obey it; both need the number of pages that the indexer has not finished yet."
+            f"For a crawler: `policy.json` beside this page holds the table{'s' if found.by_part else ''} below "
+            "(robots by pages that await indexing). `crawlpolicy.py` is a Scrapy extension and `policy.groovy` a "
+            "Heritrix console script that obey it; both need the number of pages that the indexer has not finished yet."
         ),
-        Code(str(policy_table(found.scenario, optimum.best.policy)["table"]), "robots by pages that await indexing"),
+        *_tables(found),
+    ]
+
+
+def _tables(found: Plan) -> list[Block]:
+    """Robots by pages that await indexing, for each part of the day."""
+    words, K = "robots by pages that await indexing", found.scenario.capacity
+    if found.day is None or not found.by_part:
+        return [Code(str(list(found.optimum.best.policy.robots_by_level(K))), words)]
+    return [
+        Code(str(list(policy.robots_by_level(K))), f"{found.day.clock(part)}: {words}")
+        for part, policy in zip(found.day.parts, found.day.policies, strict=True)
     ]
 
 
@@ -182,14 +191,8 @@ def _choice(found: Plan) -> str:
     certificate = found.certificate
     best = certificate is not None and certificate.threshold_is_best
     proof = "No better backlog rule exists (proof in the appendix)." if best else "See the appendix for what is proved."
-    cost = f"{found.optimum.best.cost:.5g}, {found.gain_words}"
-    costs = f"It has the least cost, {cost}."
-    if found.day is not None and found.day.worth_it:
-        own = found.solution.measures["cost"]
-        costs = f"Over the day it costs {own:.5g}; the best single policy, `{found.policy}`, costs {cost}."
     return (
-        f"{costs} "
-        f"{proof} The cost is a weighted sum of lost pages, stale pages, time until indexed, "
+        f"{found.cost_words} {proof} The cost is a weighted sum of lost pages, stale pages, time until indexed, "
         "robots and an idle indexer. [The page to explore](explore.html) lets you move the weights, the limits and the "
         "speeds, and shows at once which policy wins."
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
 from crawltwin.pages.crosscheck import VERDICT_TONES
 from crawltwin.pages.fit_pictures import pace_picture
@@ -14,7 +12,7 @@ from crawltwin.plan.day.schedule import DayPlan
 from crawltwin.plan.evidence.clock import WORDS, ClockBounds
 from crawltwin.plan.result import Plan
 from crawltwin.plan.what_if.axes import QUANTITIES
-from crawltwin.plan.what_if.polling import HEADINGS, PolledPoint
+from crawltwin.plan.what_if.polling import HEADINGS
 from crawltwin.plan.what_if.sweeps import Sweep, short_policy
 from crawltwin.plan.what_if.variations import present
 from crawltwin.plan.wording import in_time, kind_of, with_interval
@@ -286,19 +284,19 @@ def backlog_blocks(found: Plan) -> list[Block]:
     return blocks
 
 
-def polling_blocks(points: Sequence[PolledPoint]) -> list[Block]:
+def polling_blocks(found: Plan) -> list[Block]:
     """The recommended policy where the controller looks at the backlog only every so often."""
+    own = "" if found.day is None else f", {found.day.clock(found.day.busiest)}"
     return [
         Text(
             "The plan takes a controller that sees every page at once. A real one looks every so often: here is the "
             "same policy, looked at after random times of this mean. Where the extra cost matters, look more often, "
-            "or choose anew "
-            "with `crawltwin optimize --check-every`."
+            "or choose anew with `crawltwin optimize --check-every`."
         ),
         Table(
-            "The same policy, looked at less often",
+            f"The same policy, looked at less often{own}",
             [HEADINGS[0], *(Column(head, "number") for head in HEADINGS[1:])],
-            [point.shown() for point in points],
+            [point.shown() for point in found.polling],
             name="polling",
         ),
     ]

@@ -13,14 +13,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def levels_picture(masses: Sequence[float], robots: Sequence[int]) -> Figure:
-    """Share of time with each number of pages, coloured by the number of robots that run there."""
-    numbers = sorted(set(robots), reverse=True)
+def levels_picture(masses: Sequence[float], robots: Sequence[int] | None) -> Figure:
+    """Share of time with each number of pages, coloured by the number of robots that run there.
+
+    Without `robots` their number is no function of the pages: it differs by part of the day.
+    """
     wide = min(masses) < max(masses) / 50
-    at = [robots[min(level, len(robots) - 1)] for level in range(len(masses))]
+    at = [] if robots is None else [robots[min(level, len(robots) - 1)] for level in range(len(masses))]
 
     def paint(axes: Axes) -> None:
-        for index, number in enumerate(numbers):
+        if not at:
+            axes.bar(range(len(masses)), masses, color=COLOURS[0])
+        for index, number in enumerate(sorted(set(at), reverse=True)):
             levels = [level for level, own in enumerate(at) if own == number]
             axes.bar(
                 levels,
@@ -36,10 +40,10 @@ def levels_picture(masses: Sequence[float], robots: Sequence[int]) -> Figure:
     return draw(
         "levels",
         paint,
-        f"How much of the time so many pages are in the system{scale}, and how many robots run then.",
+        f"How much of the time so many pages are in the system{scale}{', and how many robots run then' if at else ''}.",
         f"Bars for 0 to {len(masses) - 1} pages; the most likely number is {likely} with {masses[likely]:.3g} of the "
         f"time, a full system has {masses[-1]:.3g}.",
-        data={"share": list(masses), "robots": at},
+        data={"share": list(masses), **({"robots": at} if at else {})},
     )
 
 

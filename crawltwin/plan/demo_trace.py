@@ -86,9 +86,12 @@ def demo_pages(seed: int = 1, deliveries: int = DELIVERIES) -> tuple[FloatArray,
 
 def demo_log(seed: int = 1, deliveries: int = DELIVERIES) -> str:
     """The whole log as text. Cost: about two seconds."""
-    times, content = demo_pages(seed, deliveries)
+    return heritrix_log(*demo_pages(seed, deliveries), dt.datetime(2025, 3, 3, 6, 0, tzinfo=dt.UTC), seed)
+
+
+def heritrix_log(times: FloatArray, content: npt.NDArray[np.int64], begin: dt.datetime, seed: int) -> str:
+    """Pages with times in seconds after `begin` and sizes in bytes, as lines of a crawl.log."""
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(4)[3])
-    begin = dt.datetime(2025, 3, 3, 6, 0, tzinfo=dt.UTC)
     kinds, noise = rng.random(times.size), rng.integers(0, 90, times.size)
     took = rng.integers(40, 900, times.size)
     lines: list[str] = []

@@ -119,12 +119,17 @@ class Plan(Drawn):
 
     @property
     def policy(self) -> str:
-        """The recommended policy in its short form."""
+        """The recommended policy, or the best single one, in its short form."""
         return self.optimum.best.policy.short
+
+    @property
+    def by_part(self) -> bool:
+        """Whether a policy for each part of the day is recommended; `policy` is then the best single one."""
+        return self.day is not None and self.day.worth_it
 
     def headline(self) -> str:
         """The verdict, then what to do."""
-        return f"{self.verdict.word}. {instruction(self.scenario.policy_in_force, self.scenario.capacity)}"
+        return f"{self.verdict.word}. {' '.join(self.orders)}"
 
     def to_frame(self) -> pd.DataFrame:
         """Today against recommended: one row for each question, with intervals where they are known."""
@@ -143,8 +148,7 @@ class Plan(Drawn):
         """Today against recommended, with intervals that include the doubt of the fit."""
         spreads: tuple[Mapping[str, Spread], Mapping[str, Spread]] = ({}, {})
         if self.doubt is not None:
-            by_part = self.day is not None and self.day.worth_it
-            spreads = self.doubt.today, self.doubt.schedule if by_part else self.doubt.measures
+            spreads = self.doubt.today, self.doubt.schedule if self.by_part else self.doubt.measures
         lines = compared(self.today.measures, self.solution.measures, *spreads)
         return lines if self.clock is None else self.clock.widened(lines)
 
@@ -152,7 +156,7 @@ class Plan(Drawn):
     def orders(self) -> tuple[str, ...]:
         """What to do, as instructions: one, or one for each part of the day."""
         K = self.scenario.capacity
-        if self.day is None or not self.day.worth_it:
+        if self.day is None or not self.by_part:
             return (instruction(self.scenario.policy_in_force, K),)
         both = zip(self.day.parts, self.day.policies, strict=True)
         return tuple(f"{self.day.clock(part)}: {instruction(policy, K)}" for part, policy in both)
@@ -177,12 +181,23 @@ class Plan(Drawn):
         gain = self.optimum.profit
         return f"{abs(gain):.1f}% {'below' if gain >= 0 else 'above'} the best fixed number of robots"
 
+    @property
+    def cost_words(self) -> str:
+        """What the recommendation costs, and the best fixed number of robots beside it, as a sentence."""
+        cost = f"costs {self.optimum.best.cost:.5g}, {self.gain_words}"
+        if not self.by_part:
+            return f"`{self.policy}` {cost}."
+        own = self.solution.measures["cost"]
+        return f"Over the day the policies by part cost {own:.5g}; the best single policy, `{self.policy}`, {cost}."
+
     @cached_property
     def doubt_words(self) -> tuple[str, ...]:
         """What the resampled traces say of the decision, as sentences; empty where there are none."""
         if self.doubt is None:
             return ()
         words = self.doubt.in_words(self.policy)
+        if self.by_part:
+            return ("Of the policies that serve the whole day:", *words)
         if self.clock is None:
             return words
         taken = WORDS[self.clock.taken]

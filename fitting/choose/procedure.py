@@ -12,6 +12,7 @@ import numpy as np
 
 from crawltwin.model import BMAP
 from crawltwin.model.errors import InputError
+from crawltwin.model.policies.schedule import period_time
 from crawltwin.work.memory import give_back
 from fitting.choose import candidates
 from fitting.choose.counted.procedure import fit_counts
@@ -183,8 +184,7 @@ def _phase(raw: RawLog, period: float | None) -> float | None:
     """How far into a period the log begins; None where it has no calendar."""
     if raw.from_gaps or period is None:
         return None
-    # Weeks begin on Monday; the first day of the epoch was a Thursday.
-    return float((int(raw.time[0]) / SECOND + 3 * 86400) % period)
+    return period_time(int(raw.time[0]) / SECOND, period)
 
 
 def gather(raw: RawLog, options: FitOptions) -> tuple[Cleaning, Batches]:

@@ -75,10 +75,11 @@ class Season:
         if self.pace is None:
             return ""
         paces = [part.pace for part in self.pace.parts if part.share > 0]
+        parts = f"{len(paces)} parts"
+        form = parts if self.pace.form == parts else f"{self.pace.form}, {parts}"
         return (
             f"the rate follows the {self.name}: from {min(paces):.2f} to {max(paces):.2f} times its mean "
-            f"({self.pace.form}, {len(paces)} parts, p = {max(self.p, 1e-99):.1g}); the model is fitted on a clock "
-            "that goes with it"
+            f"({form}, p = {max(self.p, 1e-99):.1g}); the model is fitted on a clock that goes with it"
         )
 
     def too_short_in_words(self) -> str:

@@ -4,15 +4,26 @@ import json
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
 from crawltwin.model import ThresholdPolicy, examples
+from crawltwin.model.policies.policy_file import PolicyFile
+from crawltwin.model.policies.schedule import Schedule, SchedulePart
 from crawltwin.plan.export import exports
-from crawltwin.plan.other_crawlers import promql
+from crawltwin.plan.other_crawlers import IN_FORCE, promql, promql_by_part
 
 NODE = shutil.which("node")
 POLICY = ThresholdPolicy([3, 1], [4], resume=[2])
+PLAIN = ThresholdPolicy([2])
+SCHEDULE = Schedule(
+    [
+        SchedulePart(7 * 3600.0, 12 * 3600.0, ThresholdPolicy([4, 1], [2])),
+        SchedulePart(19 * 3600.0, 7 * 3600.0, ThresholdPolicy([1])),
+    ]
+)
+"""Between 12 and 19 o'clock the policy of the file holds."""
 node = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
 
@@ -37,6 +48,50 @@ def test_the_query_of_keda_is_the_policy(policy):
         text = promql(policy).replace("sum(indexer_backlog)", str(level)).replace("<= bool", "<=")
         assert re.fullmatch(r"[0-9+\-*()<= ]+", text)
         assert eval(text) == plain.robots_at(level)
+
+
+def at_hours(found, hours=(0, 6.99, 7, 12, 18.99, 19, 23)):
+    """What `found` says of the policy in force, and what the model says, through a day and with a zone."""
+    for offset in (0.0, 5400.0, -36000.0):
+        schedule = Schedule(SCHEDULE.parts, utc_offset=offset)
+        file = PolicyFile(PLAIN, 1, schedule)
+        for hour in hours:
+            now = 1_714_521_600.0 + 3600 * hour
+            assert found(file, now) == list(file.policy_at(now).robots_by_level(5)), (offset, hour)
+
+
+def test_the_query_of_keda_follows_a_schedule():
+    def robots(file, now):
+        text = promql_by_part(file.policy, file.schedule).replace("time()", str(now))
+        text = re.sub(r"vector\((\d+)\)", r"\1", text).replace("< bool", "<").replace("<= bool", "<=")
+        return [eval(text.replace("sum(indexer_backlog)", str(level))) for level in range(6)]
+
+    at_hours(robots)
+
+
+def test_the_rule_in_python_is_that_of_the_model():
+    space = {"time": time}
+    exec(IN_FORCE, space)
+    at_hours(lambda file, now: space["in_force"](file.to_mapping(5), now)["table"])
+    plain = PolicyFile(PLAIN).to_mapping(5)
+    assert space["in_force"](plain, 0.0) is plain
+    local = PolicyFile(PLAIN, 1, Schedule(SCHEDULE.parts, utc_offset=None))
+    now = time.time()
+    assert space["in_force"](local.to_mapping(5), now)["table"] == list(local.policy_at(now).robots_by_level(5))
+
+
+@node
+def test_the_schedule_in_javascript_is_that_of_the_model(tmp_path):
+    files(tmp_path)
+    asked = []
+    at_hours(lambda file, now: asked.append((file, now)) or list(file.policy_at(now).robots_by_level(5)))
+    asked.append((PolicyFile(PLAIN, 1, Schedule(SCHEDULE.parts, utc_offset=None)), time.time()))
+    given = json.dumps([[file.to_mapping(5), now] for file, now in asked])
+    script = f"""
+import {{ inForce }} from './crawlpolicy.mjs';
+console.log(JSON.stringify({given}.map(([file, now]) => inForce(file, now).table)));
+"""
+    assert run_node(tmp_path, script) == [list(file.policy_at(now).robots_by_level(5)) for file, now in asked]
 
 
 def test_keda_gets_the_limits_of_the_policy(tmp_path):

@@ -17,14 +17,15 @@ from crawltwin.live.site import Site, SiteSettings
 from crawltwin.model import ThresholdPolicy
 from crawltwin.model.errors import InputError
 from crawltwin.model.policies.policy_file import PolicyFile
+from crawltwin.model.policies.schedule import Schedule, SchedulePart
 from fitting.readers.reading import read_log
 
 CAPACITY = 6
 
 
-def write_policy(path, policy):
+def write_policy(path, policy, schedule=None):
     own = path.with_suffix(".new")
-    own.write_text(json.dumps(PolicyFile(policy).to_mapping(CAPACITY)))
+    own.write_text(json.dumps(PolicyFile(policy, schedule=schedule).to_mapping(CAPACITY)))
     own.replace(path)
 
 
@@ -111,6 +112,26 @@ def test_nothing_is_left_running(crawled):
         with contextlib.suppress(OSError):
             found += [str(entry)] if settings.folder.encode() in entry.read_bytes() else []
     assert found == []
+
+
+def test_a_crawl_obeys_a_schedule(site, tmp_path):
+    """A period of two seconds: three robots in its first half, one in its second."""
+    settings = CrawlSettings(site.address, site.pages, str(tmp_path), 6.0, capacity=CAPACITY, lifetime=0.5)
+    parts = [SchedulePart(0.0, 1.0, ThresholdPolicy([3])), SchedulePart(1.0, 2.0, ThresholdPolicy([1]))]
+    write_policy(settings.policy, ThresholdPolicy([6]), Schedule(parts, period=2.0))
+    run_crawl(settings, lambda: None)
+    events = read_events(settings.record)
+    begins = [
+        (n, 3 if "3 robots" in event["message"] else 1)
+        for n, event in enumerate(events)
+        if "another part of the schedule begins" in event.get("message", "")
+    ]
+    assert len(begins) >= 3
+    for (n, robots), (after, other) in itertools.pairwise(begins):
+        assert {robots, other} == {1, 3}
+        # The line of the beginning and that of the change itself come first.
+        assert {event["robots"] for event in events[n + 2 : after]} <= {robots}
+    assert {event["robots"] for event in events[begins[0][0] + 2 :]} == {1, 3}
 
 
 def test_a_wrong_policy_file_ends_the_crawl_before_it_begins(site, tmp_path):

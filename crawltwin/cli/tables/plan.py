@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawltwin.cli.output import number, say, show_notes, show_table
+from crawltwin.cli.output import say, show_notes, show_table
 from crawltwin.plan.what_if.polling import HEADINGS
 from crawltwin.plan.wording import kind_of, with_interval
 from crawltwin.report.inline import plain
@@ -21,7 +21,7 @@ def show_plan(found: Plan) -> None:
     """The verdict, the instruction and today against recommended; then how sure it is and every input."""
     say(found.verdict.in_words(), style=_STYLES[found.verdict.word])
     say(*found.orders, style="bold")
-    if found.day is None or not found.day.worth_it:
+    if not found.by_part:
         say(f"In short: {found.policy}.", style="bold")
     say(*map(plain, found.warnings), style="bold")
     if found.day is not None:
@@ -30,7 +30,7 @@ def show_plan(found: Plan) -> None:
             (found.day.clock(part), f"{part.pace:.2f}", f"{part.share:.0%}", policy.short)
             for part, policy in zip(found.day.parts, found.day.policies, strict=True)
         ]
-        show_table("parts of the day", ("time", ">pace", ">share of the time", "policy"), shown)
+        show_table(f"parts of the {found.day.season.name}", ("time", ">pace", ">share of the time", "policy"), shown)
     robots = found.settings.recorded
     rows = [(line.question.words, line.shown(line.today), line.shown(line.recommended)) for line in found.compared]
     headings = ("measure", f">today, {robots} robot{'s' if robots > 1 else ''}", ">recommended")
@@ -49,7 +49,8 @@ def show_plan(found: Plan) -> None:
             show_table(f"missing: {one.name} ({one.option})", (one.name.removeprefix("the "), "policy"), points)
     if found.polling:
         columns = (HEADINGS[0], *(f">{one}" for one in HEADINGS[1:]))
-        show_table("the same policy, looked at less often", columns, [point.shown() for point in found.polling])
+        own = f", {found.day.clock(found.day.busiest)}" if found.day is not None else ""
+        show_table(f"the same policy, looked at less often{own}", columns, [point.shown() for point in found.polling])
     _show_checks(found)
     inputs = [(one.name, one.value, _ORIGINS[one.source]) for one in found.inputs]
     show_table("what this rests on", ("input", "value", "origin"), inputs)
@@ -65,8 +66,7 @@ def _show_choice(found: Plan) -> None:
         say(plain(found.clock.choice_in_words()))
     proved = found.certificate is not None and found.certificate.threshold_is_best
     say(
-        f"{found.policy}: cost {number(found.optimum.best.cost, 5)}, {found.gain_words}."
-        f"{' No better backlog rule exists.' if proved else ''}",
+        f"{plain(found.cost_words)}{' No better backlog rule exists.' if proved else ''}",
         f"The cost comes from: {', '.join(f'{term.name} {term.share:.1%}' for term in found.terms)}.",
     )
 
@@ -87,6 +87,7 @@ def _show_checks(found: Plan) -> None:
         for one in found.replay.predictions
     ]
     how = "under this policy" if found.replay.scenario.arrivals.kind == "thinned" else "as it was written"
+    show_notes((plain(words) for words in found.replay.notes), "Replay", "")
     show_table(f"the log replayed {how}", ("measure", ">predicted (95%)", ">replayed", "inside"), rows)
 
 

@@ -50,7 +50,7 @@ class Twin:
         if policy_path is not None:
             check_writable(policy_path)
             if Path(policy_path).exists():
-                self._file = PolicyFile.read(policy_path)
+                self._file = one_policy(policy_path)
         if facts.get("model_of") == scenario.content_hash:
             self.scenario = Scenario.from_mapping(facts["model"])
         else:
@@ -66,7 +66,7 @@ class Twin:
         """
         if self.policy_path is not None and (self._file is not None or Path(self.policy_path).exists()):
             try:
-                self._file = PolicyFile.read(self.policy_path)
+                self._file = one_policy(self.policy_path)
                 self._told = ""
             except InputError as error:
                 self._tell_once(f"the policy file is not taken, the policy stays as it was: {error}")
@@ -157,6 +157,9 @@ class Twin:
 
     def _write(self, better: Improvement) -> None:
         assert self.policy_path is not None
+        if _has_schedule(self.policy_path):
+            self.tell("a better policy was found and not written: the policy file holds a schedule")
+            return
         threads = 1 if self._file is None else self._file.threads_per_robot
         content = PolicyFile(better.policy, threads).to_mapping(self.scenario.capacity) | {"cost": better.cost}
         write_whole(self.policy_path, json.dumps(content, indent=1) + "\n")
@@ -185,6 +188,31 @@ def check_outputs(scenario: Scenario | None, policy_path: str | None) -> None:
             "the policy that is obeyed must be known to tell a better one; got none in the scenario and no file "
             f"{policy_path!r}. Add [policy] to the scenario, or write the file"
         )
+
+
+def one_policy(path: str) -> PolicyFile:
+    """The policy file, which must hold one policy for all times.
+
+    Raises
+    ------
+    InputError
+        Also where there is a schedule: the watch knows one pace, and what it writes would be in force all day.
+    """
+    found = PolicyFile.read(path)
+    if found.schedule is not None:
+        raise InputError(
+            f"a policy file must hold one policy to be watched; got a schedule of {len(found.schedule.parts)} parts in "
+            f"{path!r}. Leave --policy out, or give another file; to follow a schedule, run crawltwin plan again"
+        )
+    return found
+
+
+def _has_schedule(path: str) -> bool:
+    """Whether somebody has put a schedule there; a file that is gone or wrong has none."""
+    try:
+        return PolicyFile.read(path).schedule is not None
+    except InputError:
+        return False
 
 
 def pace_error(monitor: Monitor, deliveries: int) -> float:

@@ -1,11 +1,12 @@
 """`policy.json`: a policy as a file that a crawler obeys. One schema, versioned by its `format`.
 
-The file is one JSON object. Version 1 has `table` alone; version 2 adds what a table cannot say.
+The file is one JSON object. Version 1 has `table` alone; version 2 adds what a table cannot say; version 3 adds
+policies by part of the day. A file without a schedule is written in version 2.
 
 =================== ==================================================================================================
 key                 meaning
 =================== ==================================================================================================
-`format`            "crawltwin policy 1" or "crawltwin policy 2"
+`format`            "crawltwin policy 1", "crawltwin policy 2" or "crawltwin policy 3"
 `table`             `table[n]` robots run while n pages wait or are being indexed; the last entry holds for more. In
                     version 2 a crawler that knows only the table obeys the thresholds and leaves `resume` out
 `robots`            numbers of robots, from the emptiest system to the fullest (version 2)
@@ -14,6 +15,12 @@ key                 meaning
 `check_every`       mean seconds between two looks at the backlog, at random times; 0 or missing: at every change
 `threads_per_robot` how many fetches under way one robot stands for; missing: 1
 `capacity`          pages for which the table was made; where it is given, no level of the table may be missing
+`schedule`          policies by part of a period (version 3): `parts`, each with `from` and `to` (seconds after the
+                    beginning of the period; a part over its end has `to` below `from`) and with `table`, `robots`,
+                    `thresholds`, `resume` and `check_every` as above; `period` in seconds, missing: a day; and
+                    `utc_offset`, seconds ahead of universal time, null: the machine's own clock; missing: 0. A day
+                    begins at midnight, a week on Monday. Outside all parts, and for a crawler that knows no schedule,
+                    the policy above holds
 =================== ==================================================================================================
 
 `meaning`, `words`, `cost`, `scenario` and `crawltwin` are for people. Unknown keys are ignored: newer files stay
@@ -32,9 +39,10 @@ from crawltwin.model.errors import Faults, InputError
 from crawltwin.model.files import parse, read_text
 from crawltwin.model.policies.levels import LevelPolicy
 from crawltwin.model.policies.policy import whole_numbers
+from crawltwin.model.policies.schedule import DAY, Schedule, SchedulePart
 from crawltwin.model.policies.thresholds import ThresholdPolicy
 
-FORMATS = ("crawltwin policy 1", "crawltwin policy 2")
+FORMATS = ("crawltwin policy 1", "crawltwin policy 2", "crawltwin policy 3")
 MEANING = (
     "table[n] robots run while n pages are in the system (waiting or being indexed); the last entry holds for more"
 )
@@ -49,8 +57,11 @@ class PolicyFile:
     Parameters
     ----------
     policy : ThresholdPolicy
+        In force always, or outside all parts of the schedule.
     threads_per_robot : int
         Fetches under way that one robot stands for.
+    schedule : Schedule, optional
+        Policies by part of the day.
 
     Examples
     --------
@@ -60,6 +71,7 @@ class PolicyFile:
 
     policy: ThresholdPolicy
     threads_per_robot: int = 1
+    schedule: Schedule | None = None
 
     def __post_init__(self) -> None:
         faults = Faults()
@@ -83,44 +95,95 @@ class PolicyFile:
             faults.add(
                 "format", f"format must be one of {', '.join(FORMATS)}; got {checks.show(content.get('format'))}"
             )
-        table = whole_numbers(content.get("table"), "table", faults, at_least=1)
+        capacity: int | None = None
         if content.get("capacity") is not None:
             capacity = checks.integer(content["capacity"], "capacity", faults, at_least=1)
-            if table is not None and capacity is not None:
-                with faults.under(""):
-                    LevelPolicy(table or [1]).check_capacity(capacity, faults)
         share = checks.integer(content.get("threads_per_robot", 1), "threads_per_robot", faults, at_least=1)
         policy: ThresholdPolicy | None = None
+        schedule: Schedule | None = None
         with faults.under(""):
-            every = content.get("check_every") or 0.0
-            if "robots" in content:
-                limits, again = content.get("thresholds", []), content.get("resume")
-                policy = ThresholdPolicy(content["robots"], limits, again, check_every=every)
-                short = table is not None and _tables_differ(policy, table)
-                if short:
-                    faults.add("table", f"table must say what robots and thresholds say; got {list(table or ())[:20]}")
-            elif table is not None:
-                policy = LevelPolicy(table, every).as_thresholds()
+            policy = _policy_of(content, capacity)
+        if content.get("schedule") is not None:
+            if content.get("format") in FORMATS[:-1]:
+                faults.add("schedule", f"format must be {FORMATS[-1]!r} where there is a schedule; "
+                           f"got {checks.show(content['format'])}")  # fmt: skip
+            with faults.under("schedule"):
+                schedule = _schedule_of(content["schedule"], capacity)
         faults.raise_if_any()
         assert policy is not None and share is not None
-        return cls(policy, share)
+        return cls(policy, share, schedule)
+
+    def policy_at(self, now: float) -> ThresholdPolicy:
+        """The policy in force at a time in seconds since 1970."""
+        own = None if self.schedule is None else self.schedule.policy_at(now)
+        return self.policy if own is None else own
 
     def to_mapping(self, capacity: int) -> dict[str, Any]:
-        """The content of a file of version 2 for a system of this capacity, without the remarks for people."""
+        """The content of a file for a system of this capacity, without the remarks for people."""
         return {
-            "format": FORMATS[-1],
+            "format": FORMATS[-2 if self.schedule is None else -1],
             "meaning": MEANING,
-            "words": self.policy.in_words(capacity),
-            "table": list(_without_memory(self.policy).robots_by_level(capacity)),
-            **self.policy.to_mapping(),
+            **_policy_mapping(self.policy, capacity),
             "threads_per_robot": self.threads_per_robot,
             "capacity": capacity,
+            **({} if self.schedule is None else {"schedule": _schedule_mapping(self.schedule, capacity)}),
         }
+
+
+def _policy_of(content: Mapping[str, Any], capacity: int | None) -> ThresholdPolicy:
+    """A policy by `table`, or by `robots` and `thresholds` that the table must repeat."""
+    faults = Faults()
+    table = whole_numbers(content.get("table"), "table", faults, at_least=1)
+    if table is not None and capacity is not None:
+        with faults.under(""):
+            LevelPolicy(table or [1]).check_capacity(capacity, faults)
+    policy: ThresholdPolicy | None = None
+    with faults.under(""):
+        every = content.get("check_every") or 0.0
+        if "robots" in content:
+            limits, again = content.get("thresholds", []), content.get("resume")
+            policy = ThresholdPolicy(content["robots"], limits, again, check_every=every)
+            if table is not None and _without_memory(policy).robots_by_level(len(table) - 1) != table:
+                faults.add("table", f"table must say what robots and thresholds say; got {list(table)[:20]}")
+        elif table is not None:
+            policy = LevelPolicy(table, every).as_thresholds()
+    faults.raise_if_any()
+    assert policy is not None
+    return policy
+
+
+def _policy_mapping(policy: ThresholdPolicy, capacity: int) -> dict[str, Any]:
+    return {
+        "words": policy.in_words(capacity),
+        "table": list(_without_memory(policy).robots_by_level(capacity)),
+        **policy.to_mapping(),
+    }
+
+
+def _schedule_of(content: Any, capacity: int | None) -> Schedule:
+    """`parts`, `period` and `utc_offset`."""
+    if not isinstance(content, Mapping) or not isinstance(content.get("parts"), list):
+        raise InputError.at("", f"schedule must be an object with a list of parts; got {checks.show(content)}")
+    faults, parts = Faults(), []
+    for number, one in enumerate(content["parts"]):
+        place = f"parts[{number}]"
+        if not isinstance(one, Mapping):
+            faults.add(place, f"a part must be an object with from, to and a table; got {checks.show(one)}")
+            continue
+        begin, end = (checks.number(one.get(name), f"{place}.{name}", faults) for name in ("from", "to"))
+        with faults.under(place):
+            policy = _policy_of(one, capacity)
+            if begin is not None and end is not None:
+                parts.append(SchedulePart(begin, end, policy))
+    # Where a part is missing the others are not numbered as in the file: how they lie is not looked at.
+    faults.raise_if_any()
+    return Schedule(parts, content.get("period", DAY), content.get("utc_offset", 0.0))
+
+
+def _schedule_mapping(schedule: Schedule, capacity: int) -> dict[str, Any]:
+    parts = [{"from": part.begin, "to": part.end, **_policy_mapping(part.policy, capacity)} for part in schedule.parts]
+    return {"period": schedule.period, "utc_offset": schedule.utc_offset, "parts": parts}
 
 
 def _without_memory(policy: ThresholdPolicy) -> ThresholdPolicy:
     return ThresholdPolicy(policy.robots, policy.thresholds)
-
-
-def _tables_differ(policy: ThresholdPolicy, table: tuple[int, ...]) -> bool:
-    return _without_memory(policy).robots_by_level(len(table) - 1) != table

@@ -8,7 +8,6 @@ traces with redrawn paces its 95% interval lies above 0.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,11 +19,11 @@ from analytic import Optimum
 from analytic.policy.tables import as_thresholds, table_of
 from crawltwin.model import ConvergenceError, CostWeights, InputError, Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.policies.schedule import Schedule, SchedulePart
 from crawltwin.plan.choosing import aim_of, excess_of
 from crawltwin.plan.day.followed_day import Followed, follow
 from crawltwin.plan.day.parts import Tables, at_pace, busiest_of, over_day, running_parts
 from crawltwin.plan.evidence.resampling import Spread, Uncertainty
-from crawltwin.plan.export import policy_table
 from crawltwin.plan.limits import AIM_WORDS, Limits
 from crawltwin.plan.wording import in_percent
 from fitting import FitResult
@@ -114,19 +113,25 @@ class DayPlan:
         rows = self.tables[:-1] if self.worth_it else np.repeat(self.tables[-1:], len(self.parts), axis=0)
         return tuple(ThresholdPolicy(*as_thresholds(row.tolist())) for row in rows)
 
+    @property
+    def busiest(self) -> PacePart:
+        """The part with the largest pace."""
+        return self.parts[busiest_of(self.parts)]
+
     def clock(self, part: PacePart) -> str:
         """When a part is, for people."""
         return f"{clock_time(part.begin, self.season.period)} to {clock_time(part.end, self.season.period)}"
 
-    def files(self, scenario: Scenario, share: int) -> dict[str, str]:
-        """A policy file for each part, by name; none where one policy serves the whole day."""
-        found = {}
-        for part, policy in zip(self.parts, self.policies, strict=True) if self.worth_it else ():
-            name = "-".join(["policy", *(clock_time(t, self.season.period) for t in (part.begin, part.end))])
-            when = {"from": part.begin, "to": part.end, "period": self.season.period, "utc": self.season.utc}
-            content = policy_table(scenario, policy, None, share) | when
-            found[f"{name.replace(':', '').replace(' ', '')}.json"] = json.dumps(content, indent=1) + "\n"
-        return found
+    @property
+    def by_part(self) -> Schedule | None:
+        """The recommended schedule, as a crawler obeys it; None where one policy serves the whole day."""
+        if not self.worth_it:
+            return None
+        parts = [
+            SchedulePart(part.begin, part.end, policy) for part, policy in zip(self.parts, self.policies, strict=True)
+        ]
+        # A log that names no zone was written by the clock of its machine.
+        return Schedule(parts, self.season.period, 0.0 if self.season.utc else None)
 
     def in_words(self) -> tuple[str, ...]:
         """The decision, as sentences."""

@@ -47,7 +47,7 @@ class PolledPoint:
             in_percent(self.measures["obsolescence_probability"]),
             "–" if times is None else in_time(times),
             f"{self.measures['mean_active_robots']:.3g}",
-            "–" if self.extra is None else f"{100 * self.extra:.2g}%",
+            "–" if self.extra is None else in_percent(self.extra),
         )
 
     def to_json(self) -> dict[str, Any]:

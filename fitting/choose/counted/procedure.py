@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from crawltwin.model.errors import InputError
 from crawltwin.model.interval import Interval
+from crawltwin.model.policies.schedule import period_time
 from fitting.choose import candidates
 from fitting.choose.counted.goodness import assess_counts, rate_series
 from fitting.choose.counted.limits import cannot_tell
@@ -110,8 +111,7 @@ def fit_counts(log: CountLog, options: FitOptions, progress: Callable[[str], Non
 def _changes(log: CountLog, pages: Float, cleaning: Cleaning, period: float | None) -> Stationarity:
     """Periods and changes of the rate. They are told, not taken out: counts are fitted as they are."""
     calendar = period is not None and int(log.start[0]) > 10**17
-    # Weeks begin on Monday; the first day of the epoch was a Thursday.
-    phase = float((int(log.start[0]) / SECOND + 3 * 86400) % period) if calendar and period is not None else None
+    phase = period_time(int(log.start[0]) / SECOND, period) if calendar and period is not None else None
     spread = find_batches(pages, cleaning, 1e-9, limit=0.0)
     even = even_trace(spread, cleaning, pages, phase, period, log.zoned)
     found, words = even.stationarity, []

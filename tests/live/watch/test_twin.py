@@ -16,6 +16,7 @@ from crawltwin.model import CostWeights, Scenario, ThresholdPolicy, examples, ex
 from crawltwin.model.arrivals.fetching import FetchingRobots
 from crawltwin.model.errors import InputError
 from crawltwin.model.policies.policy_file import PolicyFile
+from crawltwin.model.policies.schedule import Schedule, SchedulePart
 from tests.live.made_record import made_events
 from tests.live.watch.test_watcher import log_lines
 
@@ -237,3 +238,28 @@ def test_a_policy_without_one_to_hold_it_against_is_refused(tmp_path):
     scenario = examples.load("paper").replace(policy=None)
     with pytest.raises(InputError, match="the policy that is obeyed must be known"):
         Watcher(["a.log"], WatchSettings(), str(tmp_path / "state"), scenario, str(tmp_path / "policy.json"))
+
+
+SCHEDULE = Schedule([SchedulePart(0.0, 43200.0, ThresholdPolicy([1])), SchedulePart(43200.0, 86400.0, BAD)])
+
+
+def test_a_schedule_is_refused(tmp_path):
+    """The watch knows one pace: a policy of its own would be in force all day."""
+    scenario, policy = examples.load("paper"), tmp_path / "policy.json"
+    policy.write_text(json.dumps(PolicyFile(BAD, schedule=SCHEDULE).to_mapping(scenario.capacity)))
+    with pytest.raises(InputError, match="must hold one policy to be watched; got a schedule of 2 parts"):
+        Twin(scenario, str(policy), {}, print)
+
+
+def test_a_schedule_that_is_put_there_meanwhile_is_not_written_over(tmp_path):
+    scenario, policy, told = examples.load("paper"), tmp_path / "policy.json", []
+    write_policy(policy, BAD, scenario.capacity)
+    twin, monitor = Twin(scenario, str(policy), {}, told.append), Monitor(800)
+    text = json.dumps(PolicyFile(BAD, schedule=SCHEDULE).to_mapping(scenario.capacity))
+    policy.write_text(text)
+    monitor.alarms = [{"time": 0.0, "pace_after": twin.expected, "deliveries": 40_000}]
+    monitor.recent.extend(range(5000))
+    twin.follow_alarm(monitor)
+    assert policy.read_text() == text
+    assert any("got a schedule of 2 parts" in words for words in told)
+    assert any("a better policy was found and not written" in words for words in told)

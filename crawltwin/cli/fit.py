@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crawltwin.cli.options import add_json, add_log, add_quiet, add_reading, add_settings, add_workers, settings
 from crawltwin.cli.output import command_line, save, save_report, step_line, tell
@@ -54,12 +54,13 @@ def run(options: argparse.Namespace) -> int:
     reading = settings(options, ReadOptions, workers=options.workers, cluster=options.cluster)
     with step_line(quiet=options.json or options.quiet) as line:
         steps = Steps(2 if options.no_replay else 3, line)
-        log = options.log
+        # Handed over, not kept: `fit` lets go of what it needs no more.
+        logs: list[Any] = [options.log]
         if chosen.robots_of is None:
-            log = steps.run("reading", lambda: read_either(options.log, reading, steps.update))
+            logs = [steps.run("reading", lambda: read_either(options.log, reading, steps.update))]
         else:
             steps.count -= 1
-        result = steps.run("fitting", lambda: fit(log, reading=reading, options=chosen, progress=steps.say))
+        result = steps.run("fitting", lambda: fit(logs.pop(), reading=reading, options=chosen, progress=steps.say))
         replayed = None
         if not (options.no_replay or result.counted):
             from validate.logs.losses import compare_losses

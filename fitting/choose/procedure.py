@@ -111,8 +111,14 @@ def fit(
         raw = read_either(log, replace(reading or ReadOptions(), **known))
     if isinstance(raw, CountLog):
         return fit_counts(raw, chosen, progress)
+    tell("revisits")
+    visits, obsolescence = _stale(raw)
+    # Of a long log, every column counts: what is not needed any more goes.
+    raw = raw.without_keys()
+    del log
     tell("cleaning")
     cleaning, batches = gather(raw, chosen)
+    sensitive = tuple(sensitivity(raw.seconds, cleaning, batches, raw.resolution))
     even = even_trace(batches, cleaning, raw.seconds, _phase(raw, chosen.period), chosen.period, raw.zoned)
     # Where the number of robots changes, the rate changes with it: nothing is taken out then.
     several = raw.robots is not None and np.unique(raw.robots[raw.robots >= 1]).size > 1
@@ -130,23 +136,24 @@ def fit(
     length = bootstrap.block_length(data)
     numbers = trace_numbers(batches, length, chosen)
     own = model_numbers(model, scaled, unit, length, chosen)
+    del scaled
     tell("robots")
     traces = _traces(logs, raw, data, chosen)
     evidence = evidence_of(traces, seed=chosen.seed)
     modes = learn_modes(model.slowed(unit), traces, evidence)
     # Held-out likelihoods of gaps as they were: the even clock's densities times its pace.
-    held_out = best.slowed(unit).held_out + float(np.mean(data.log_gaps - batches.segments.log_gaps))
+    paced = 0.0 if data is batches.segments else float(np.mean(np.log(data.gaps) - np.log(batches.segments.gaps)))
+    held_out = best.slowed(unit).held_out + paced
     robots = learn_robots(raw, cleaning, batches.segments, held_out, seed=chosen.seed)
     steady = data is batches.segments and not several and not logs
     named = learn_named(raw, cleaning, model.slowed(unit), steady=steady)
-    tell("content sizes, revisits, goodness of fit")
+    tell("content sizes, goodness of fit")
     in_seconds = {id(rival): rival.slowed(unit) for rival in rivals}
     final, process = in_seconds[id(best)], model.bmap().scaled(1 / unit)
     _check_rate(process, batches)
     unsettled = candidates.never_settles(rivals, best)
     regular = regular_words(data, raw.resolution, max(chosen.max_stages, MOST_STAGES))
     findings = (*cleaning.words, *even.words, *regular, *((unsettled,) if unsettled else ()))
-    visits, obsolescence = _stale(raw)
     sizes = None if raw.size is None else fit_sizes(raw.size, chosen.service)
     return FitResult(
         log=raw,
@@ -162,7 +169,7 @@ def fit(
         model=model.slowed(unit),
         process=process,
         batch_test=test,
-        sensitivity=tuple(sensitivity(raw.seconds, cleaning, batches, raw.resolution)),
+        sensitivity=sensitive,
         sizes=sizes,
         obsolescence=obsolescence,
         visits=visits,
@@ -222,8 +229,9 @@ def _traces(logs: Mapping[int, RawLog], raw: RawLog, data: Segments, options: Fi
     """Gaps of each number of robots, from several logs or from a column of one."""
     if not logs:
         return traces_by_column(raw, data)
-    others = [(number, gather(log, options)[1].segments) for number, log in logs.items() if log is not raw]
-    return [*others, (max(logs), data)]
+    most = max(logs)
+    others = [(number, gather(log, options)[1].segments) for number, log in logs.items() if number != most]
+    return [*others, (most, data)]
 
 
 def _check_enough_pages(raw: RawLog) -> None:

@@ -67,14 +67,18 @@ def fit_samples(samples: Samples, method: str = "moments", *, order: int = 3, se
 
 def fit_sizes(sizes: Float, method: str = "moments") -> PhFit | None:
     """Law of the content size in bytes; None where the log has fewer than 30 sizes. Empty pages count as one byte."""
-    known = sizes[np.isfinite(sizes)]
+    told = np.isfinite(sizes)
+    known = sizes if told.all() else sizes[told]
     if known.size < 30:
         return None
     if np.ptp(known) == 0:
         return PhFit(from_mean_and_scv(max(float(known[0]), 1.0), 1 / MAX_PHASES), "fixed size", 1)
     # EM and moments in units of the mean: third moments of bytes lose digits for nothing.
     scale = max(float(known.mean()), 1.0)
-    fit = fit_samples(Samples.of(np.maximum(known, 1.0) / scale), method)
+    units = np.maximum(known, 1.0)
+    units /= scale
+    units.setflags(write=False)
+    fit = fit_samples(Samples.of(units), method)
     return replace(fit, distribution=fit.distribution.scaled(1 / scale))
 
 

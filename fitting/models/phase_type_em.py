@@ -212,7 +212,8 @@ class _GeneralSteps:
 
     def expect(self, law: _General) -> tuple[float, tuple[Float, Float, Float, Float]]:
         data = self._data
-        return uniformisation.sample_expectations(data.low, data.weight, data.right_censored, *law)
+        weight = np.ascontiguousarray(data.weight)
+        return uniformisation.sample_expectations(data.low, weight, data.right_censored, *law)
 
     def improve(self, law: _General, expected: tuple[Float, Float, Float, Float]) -> _General:
         starts, time, jumps, ends = expected

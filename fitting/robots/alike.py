@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from crawltwin.work.memory import distinct, row_blocks
 from fitting.robots.fetches import Fetches
 from fitting.trace.segments import Float, Int
 
@@ -23,8 +24,6 @@ BLOCKS = 20
 PER_BLOCK = 5
 """Deliveries of a robot in a mean block at least; robots with fewer are not judged."""
 SHIFTS = 499
-AT_ONCE = 2**20
-"""Fetches that are counted at a time."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def judge_robots(fetches: Fetches, seed: int = 0) -> Alike | None:
         return None
     longest = int(np.argmax(fetches.borders[:, 1] - fetches.borders[:, 0]))
     own = (fetches.stretch == longest) & (fetches.worker >= 0)
-    delivered, logs = _by_block(fetches.only(own), *fetches.borders[longest])
+    delivered, logs = _by_block(fetches if own.all() else fetches.only(own), *fetches.borders[longest])
     enough = delivered.sum(axis=0) >= PER_BLOCK * BLOCKS
     if np.count_nonzero(enough) < 2:
         return None
@@ -93,10 +92,9 @@ def judge_robots(fetches: Fetches, seed: int = 0) -> Alike | None:
 def _by_block(fetches: Fetches, begin: float, end: float) -> tuple[Float, Float]:
     """Deliveries, and sums of the logarithms of their durations, of each robot (columns) in each block of the time."""
     assert fetches.worker is not None
-    names = np.unique(fetches.worker)
+    names = distinct(fetches.worker)
     delivered, logs = np.zeros((2, BLOCKS * names.size))
-    for first in range(0, len(fetches), AT_ONCE):
-        part = slice(first, first + AT_ONCE)
+    for part in row_blocks(len(fetches)):
         share = (fetches.end[part] - begin) / max(end - begin, 1e-12)
         block = np.minimum((share * BLOCKS).astype(np.int64), BLOCKS - 1)
         cell = block * names.size + np.searchsorted(names, fetches.worker[part])

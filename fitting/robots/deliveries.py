@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crawltwin.work.memory import distinct, row_blocks
 from fitting.readers import RawLog
 from fitting.trace.cleaning import Cleaning
 from fitting.trace.segments import Float, Int, Segments, spread_blocks
@@ -93,23 +94,25 @@ def deliveries_of(log: RawLog, cleaning: Cleaning) -> Deliveries | str | None:
     """
     if log.worker is None or not np.isfinite(log.worker).any():
         return None
-    stretch = np.full(len(log), -1, dtype=np.int64)
-    for at, one in enumerate(one for one in cleaning.stretches if one.used):
-        stretch[one.first : one.last] = at
+    stretch = cleaning.stretch_numbers(len(log))
     used = stretch >= 0
-    if not np.isfinite(log.worker[used]).all():
+    worker = log.worker if used.all() else log.worker[used]
+    if not np.isfinite(worker).all():
         return "some deliveries have no robot"
-    names, seen, number, counts = np.unique(
-        log.worker[used], return_index=True, return_inverse=True, return_counts=True
-    )
+    names = distinct(worker)
     if names.size < 2:
         return None
+    counts = np.zeros(names.size, np.int64)
+    for part in row_blocks(worker.size):
+        counts += np.bincount(np.searchsorted(names, worker[part]), minlength=names.size)
     if names.size > MOST_ROBOTS or counts.min() < FEWEST:
         return (
             f"models of named robots need at most {MOST_ROBOTS} robots with {FEWEST} deliveries each; the log names "
             f"{names.size}, and one of them has {counts.min()}"
         )
-    time, own = log.seconds[used], stretch[used]
+    number = np.searchsorted(names, worker)
+    seen = np.array([int(np.argmax(number == robot)) for robot in range(names.size)])
+    time, own = log.seconds[used], stretch[used].astype(np.int64)
     same = np.concatenate([[False], (np.diff(time) <= 0) & (np.diff(own) == 0)])
     if np.mean(same) > TIES:
         return f"{np.mean(same):.0%} of the deliveries have the time of the one before: their order is not known"

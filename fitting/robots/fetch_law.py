@@ -118,7 +118,11 @@ def fit_fetch_law(fetches: Fetches, robots: int, *, seed: int = 0, repetitions: 
     wanted = structures_for(robots)
     out = held_out_blocks(len(fetches))
     # The law of one stage is told by the mean, which the groups keep.
-    train, held = Samples.of(fetches.durations[~out]).compressed(1000), fetches.durations[out]
+    durations = fetches.durations
+    held, durations = durations[out], durations[~out]
+    durations.setflags(write=False)
+    train = Samples.of(durations).compressed(1000)
+    del durations
     trained, plain = best_hyper_erlang(train, wanted).distribution, hyper_erlang_em(train, (1,)).distribution
     scored = [float(log_densities(law, held).mean()) for law in (trained, plain)]
     data = Segments.of(fetches.durations_by_begin())

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawltwin.work.compiling import njit
+from crawltwin.work.memory import distinct, integers_up_to, row_blocks
 from fitting.choose.plain_values import plain
 from fitting.readers import RawLog
 from fitting.trace.cleaning import Cleaning
@@ -62,36 +63,41 @@ class Fetches:
         took = seconds_taken(log)
         if took is None:
             return None
-        # Numbers of four bytes: of a long log, every column counts.
-        stretch = np.full(len(log), -1, dtype=np.int32)
-        borders: list[tuple[float, float]] = []
-        for one in cleaning.stretches:
-            if one.used:
-                stretch[one.first : one.last] = len(borders)
-                borders.append((one.begin, one.end))
-        used = stretch >= 0
-        known = used & (took > 0)
-        if np.count_nonzero(known) < max(MIN_FETCHES, KNOWN * np.count_nonzero(used)):
+        stretch = cleaning.stretch_numbers(len(log))
+        borders = [(one.begin, one.end) for one in cleaning.stretches if one.used]
+        known = (stretch >= 0) & (took > 0)
+        if np.count_nonzero(known) < max(MIN_FETCHES, KNOWN * np.count_nonzero(stretch >= 0)):
             return None
-        end = log.seconds[known]
+        # Of most logs every delivery: nothing is copied then.
+        kept: Any = slice(None) if known.all() else known
+        end = log.seconds[kept]
         worker: npt.NDArray[np.signedinteger[Any]] | None = None
         if log.worker is not None:
-            named = log.worker[known]
-            named[~np.isfinite(named)] = -1
-            worker = named.astype(np.int64) if named.max() >= 2**31 else named.astype(np.int32)
-        return cls(end - took[known], end, worker, stretch[known], np.array(borders), log.resolution)
+            named = log.worker[kept]
+            named = np.where(np.isfinite(named), named, -1)
+            worker = named.astype(integers_up_to(int(named.max())))
+            del named
+        return cls(end - took[kept], end, worker, stretch[kept], np.array(borders), log.resolution)
 
     def __len__(self) -> int:
         return int(self.end.size)
 
-    @cached_property
+    @property
     def durations(self) -> Float:
-        """Seconds that each fetch took."""
+        """Seconds that each fetch took; computed when it is asked for, as everything here is once for each page."""
         return np.asarray(self.end - self.begin)
+
+    @cached_property
+    def mean_duration(self) -> float:
+        """Seconds that a fetch took on average."""
+        return float(self.durations.mean())
 
     def durations_by_begin(self) -> Float:
         """Seconds that each fetch took, in the order of the begins; nobody can change them."""
-        ordered = self.durations[np.argsort(self.begin, kind="stable")]
+        order = np.argsort(self.begin, kind="stable")
+        ordered = np.empty(order.size)
+        for part in row_blocks(order.size):
+            ordered[part] = self.end[order[part]] - self.begin[order[part]]
         ordered.setflags(write=False)
         return ordered
 
@@ -103,7 +109,7 @@ class Fetches:
     @property
     def workers(self) -> int:
         """Robots that the log names; 0 where it names none."""
-        return 0 if self.worker is None else int(np.unique(self.worker[self.worker >= 0]).size)
+        return 0 if self.worker is None else int(np.count_nonzero(distinct(self.worker) >= 0))
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Fetches:
         """The marked fetches alone, with the same stretches."""
@@ -115,43 +121,36 @@ class Fetches:
         """Median of a robot's idle time between two fetches, over the mean fetch time; NaN without names."""
         if self.worker is None or self.workers == 0:
             return float("nan")
-        # Within a robot and a stretch the fetches stay in the order of their ends.
-        key = self._robot_in_stretch
-        order = np.argsort(key, kind="stable")
-        same = (np.diff(key[order]) == 0) & (self.worker[order[1:]] >= 0)
-        before, after = order[:-1][same], order[1:][same]
-        idle = self.begin[after] - self.end[before]
-        return float(np.median(idle) / self.durations.mean()) if idle.size else float("nan")
+        idle = _idle_times(self.begin, self.end, *self._robots)
+        return float(np.median(idle, overwrite_input=True) / self.mean_duration) if idle.size else float("nan")
 
     @property
-    def _robot_in_stretch(self) -> Int:
-        """One number for each robot in each stretch, in the order of the stretches."""
+    def _robots(self) -> tuple[Any, Any, int]:
+        """Robot and stretch of each fetch, and how many numbers the robots have: at most twice as many as fetches."""
         assert self.worker is not None
         worker = self.worker
-        if worker.max(initial=0) > 2**31:
+        if worker.max(initial=0) > 2 * len(self):
             worker = np.searchsorted(np.unique(worker[worker >= 0]), worker, side="right") - 1
-        names = int(worker.max(initial=-1)) + 2
-        key = self.stretch * np.int64(names) + worker + 1
-        # Small numbers are sorted by their digits, several times as fast.
-        return key.astype(np.uint16) if len(self.borders) * names <= 2**16 else key
+        return worker, self.stretch, int(worker.max(initial=-1)) + 1
 
     @cached_property
     def under_way(self) -> Float:
         """Seconds that each fetch had taken at the end of its stretch, for the robots that fetch without a break."""
         if self.worker is None or not abs(self.idle_share) <= IDLE:
             return np.zeros(0)
-        # The last fetch of each robot in each stretch: the first one from behind.
-        _, back = np.unique(self._robot_in_stretch[::-1], return_index=True)
-        last = len(self) - 1 - back
-        last = last[self.worker[last] >= 0]
+        last = _last_fetches(*self._robots)
+        last = last[np.lexsort((self.worker[last], self.stretch[last]))]
         since = self.borders[self.stretch[last], 1] - self.end[last]
         return np.asarray(since[since > 0])
 
     def samples(self) -> Samples:
         """Durations of the fetches, with those under way at the end of a stretch as right-censored ones."""
         censored = self.under_way
-        values = np.concatenate([self.durations, censored])
-        return Samples.of(values, censored=np.arange(values.size) >= len(self))
+        values = np.append(self.durations, censored)
+        values.setflags(write=False)
+        cut = np.zeros(values.size, dtype=bool)
+        cut[len(self) :] = True
+        return Samples.of(values, censored=cut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +185,43 @@ class InFlight:
         number = np.diff(area) / np.diff(edges)
         middle = (edges[1:] + edges[:-1]) / 2
         inside = ((middle[:, None] >= fetches.borders[:, 0]) & (middle[:, None] <= fetches.borders[:, 1])).any(axis=1)
+        del ends
         mean = float(fetches.durations.sum()) / fetches.seconds
         return cls(mean, most, middle[inside], number[inside])
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary."""
         return {"mean": self.mean, "most": self.most, "time": plain(self.time), "number": plain(self.number)}
+
+
+@njit(cache=True, nogil=True)
+def _idle_times(begin: Float, end: Float, worker: Any, stretch: Any, robots: int) -> Float:
+    """From the end of each fetch to the begin of the same robot's next one in the stretch, in the order of the ends."""
+    last, where = np.zeros(robots), np.full(robots, -1)
+    idle = np.empty(begin.size)
+    found = 0
+    for i in range(begin.size):
+        robot = worker[i]
+        if robot < 0:
+            continue
+        if where[robot] == stretch[i]:
+            idle[found] = begin[i] - last[robot]
+            found += 1
+        last[robot], where[robot] = end[i], stretch[i]
+    return idle[:found]
+
+
+@njit(cache=True, nogil=True)
+def _last_fetches(worker: Any, stretch: Any, robots: int) -> Int:
+    """The last fetch of each robot in each stretch; fetches in the order of their ends."""
+    where = np.full(robots, -1)
+    found = []
+    for i in range(worker.size - 1, -1, -1):
+        robot = worker[i]
+        if robot >= 0 and where[robot] != stretch[i]:
+            where[robot] = stretch[i]
+            found.append(i)
+    return np.array(found, dtype=np.int64)
 
 
 @njit(cache=True, nogil=True)

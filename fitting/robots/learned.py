@@ -256,6 +256,5 @@ def _held_out(robots: FetchingRobots, data: Segments) -> float:
     unit = float(data.gaps.mean())
     process = robots.mode(robots.count)
     D0, D1 = (np.asarray(block * unit, dtype=np.float64) for block in process.D[:2])
-    _, held = data.scaled(1 / unit).split()
-    held = held.sample(COMPARED_GAPS)
+    held = data.held_out().sample(COMPARED_GAPS).scaled(1 / unit)
     return GeneralMap(D0, D1).log_likelihood(held) / max(len(held), 1) - math.log(unit)

@@ -131,11 +131,10 @@ def fit_spells(
     Cost: some 300 passes for each of `laws` over `SEARCHED` fetches, and 300 over all of them: a few seconds. Some
     seconds more where spells are found.
     """
-    order = np.argsort(fetches.begin, kind="stable")
-    place = block_beginnings(order.size, USED)
-    order, leapt = order[place], np.diff(place, prepend=-1) > 1
-    unit = float(fetches.durations.mean())
-    begin, duration = fetches.begin[order] / unit, fetches.durations[order] / unit
+    unit = fetches.mean_duration
+    place = block_beginnings(len(fetches), USED)
+    order, leapt = np.argsort(fetches.begin, kind="stable")[place], np.diff(place, prepend=-1) > 1
+    begin, duration = fetches.begin[order] / unit, (fetches.end[order] - fetches.begin[order]) / unit
     fresh = leapt | (np.diff(fetches.stretch[order], prepend=-1) != 0)
     since = np.where(leapt, 0.0, np.diff(begin, prepend=begin[:1]))
     every = _events(since, duration, fresh, np.ones(order.size, dtype=bool))

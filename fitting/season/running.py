@@ -37,9 +37,11 @@ class Running:
         """From the batches of a cleaned log."""
         parts = cleaning.parts(seconds)
         # Every page is in one batch, so the sizes tell which page begins each of them.
-        starts = np.cumsum(batches.sizes) - batches.sizes
+        starts = np.cumsum(batches.sizes)
+        starts -= batches.sizes
         borders = np.cumsum([part.size for part in parts])[:-1]
-        times = np.split(np.concatenate(parts)[starts], np.searchsorted(starts, borders))
+        pages = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        times = np.split(pages[starts], np.searchsorted(starts, borders))
         return cls(tuple(own for own in times if own.size > 1), phase % period, period)
 
     @property

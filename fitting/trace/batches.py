@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawltwin.model.errors import InputError
+from crawltwin.work.memory import row_blocks
 from fitting.trace.cleaning import Cleaning, scv
 from fitting.trace.segments import Segments
 from fitting.trace.ticks import Ticks, at_one_moment, count_ticks, spread
@@ -117,35 +119,43 @@ def valley(gaps: Float) -> float | None:
     positive = gaps[gaps > 0]
     if positive.size < 200:
         return None
-    logs = np.log10(positive)
-    low, high = float(logs.min()), float(logs.max())
+    blocks = [positive[part] for part in row_blocks(positive.size)]
+    ends = [(logs.min(), logs.max()) for logs in map(np.log10, blocks)]
+    low, high = float(min(end[0] for end in ends)), float(max(end[1] for end in ends))
     if high - low < 1:
         return None
     cells = int((high - low) * 20) + 1
-    density = np.histogram(logs, bins=cells)[0].astype(np.float64)
+    density = sum((np.histogram(np.log10(own), cells, (low, high))[0] for own in blocks), np.zeros(cells))
     width = np.arange(-6, 7)
     kernel = np.exp(-0.5 * (width / 2.5) ** 2)
     smooth = np.convolve(density, kernel / kernel.sum(), mode="same")
     edges = np.linspace(low, high, cells + 1)
     best: tuple[float, float] | None = None
+    ordered = np.sort(positive)
     for i in range(2, cells - 2):
         left, right = float(smooth[:i].max()), float(smooth[i + 1 :].max())
         depth = float(smooth[i]) / max(min(left, right), 1e-12)
         limit = 10 ** float((edges[i] + edges[i + 1]) / 2)
-        if depth < DEPTH and _separates(positive, limit) and (best is None or depth < best[0]):
+        if depth < DEPTH and _separates(positive, ordered, limit) and (best is None or depth < best[0]):
             best = (depth, limit)
     return None if best is None else best[1]
 
 
-def _separates(gaps: Float, limit: float) -> bool:
+def _separates(gaps: Float, ordered: Float, limit: float) -> bool:
+    """Whether the limit tells short gaps, which come in short runs, from long ones; `ordered`: the gaps by length."""
+    count = int(np.searchsorted(ordered, limit, side="right"))
+    if not 0.05 <= count / gaps.size <= 0.95:
+        return False
+    if _median(ordered[count:]) < RATIO * _median(ordered[:count]):
+        return False
     short = gaps <= limit
-    share = float(short.mean())
-    if not 0.05 <= share <= 0.95:
-        return False
-    if np.median(gaps[~short]) < RATIO * np.median(gaps[short]):
-        return False
-    ends = int(np.count_nonzero(short[:-1] & ~short[1:]))
-    return int(np.count_nonzero(short)) / max(ends, 1) <= LONGEST_RUN
+    ends = int(np.count_nonzero(short[:-1] > short[1:]))
+    return count / max(ends, 1) <= LONGEST_RUN
+
+
+def _median(ordered: Float) -> float:
+    """The median of values that are in order."""
+    return float(ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2
 
 
 def find_batches(
@@ -204,22 +214,35 @@ def _many_ties(gaps: Float, ticks: Ticks, resolution: float) -> bool:
 def _gathered(parts: list[Float], limit: float, rule: str, ticks: Ticks | None) -> Batches:
     gaps, sizes, first, every = [], [], [0], []
     for part in parts:
-        own = np.diff(part)
-        # Half a nanosecond: differences of seconds as floats are not exact.
-        begins = np.concatenate([[True], own > limit + 5e-10])
-        starts = np.flatnonzero(begins)
-        counts = np.diff(np.concatenate([starts, [part.size]]))
+        starts = _starts(part, limit)
         gaps.append(np.diff(part[starts]))
+        counts = np.diff(starts, append=part.size)
+        del starts
+        counts.setflags(write=False)
         sizes.append(counts[1:])
         every.append(counts)
         first.append(first[-1] + counts.size - 1)
-    joined = np.concatenate(gaps) if gaps else np.zeros(0)
-    segments = Segments(
-        joined,
-        np.concatenate(sizes) if sizes else np.zeros(0, np.int64),
-        np.unique(np.array([f for f in first[:-1] if f < joined.size] or [0])),
-    )
-    return Batches(rule, limit, ticks, segments, np.concatenate(every) if every else np.zeros(0, np.int64))
+    joined = _joined(gaps, np.float64)
+    begins = np.unique(np.array([f for f in first[:-1] if f < joined.size] or [0]))
+    segments = Segments(joined, _joined(sizes, np.int64), begins)
+    return Batches(rule, limit, ticks, segments, _joined(every, np.int64))
+
+
+def _starts(part: Float, limit: float) -> npt.NDArray[np.int64]:
+    """Pages of a stretch that begin a batch, when gaps up to `limit` join pages."""
+    found = [np.zeros(1, np.int64)]
+    for block in row_blocks(part.size - 1):
+        # Half a nanosecond: differences of seconds as floats are not exact.
+        own = np.diff(part[block.start : block.stop + 1]) > limit + 5e-10
+        found.append(np.flatnonzero(own) + (block.start + 1))
+    return np.concatenate(found)
+
+
+def _joined(columns: list[npt.NDArray[Any]], kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The columns one after another, protected; a single one is not copied."""
+    whole = columns[0] if len(columns) == 1 else np.concatenate(columns or [np.zeros(0, kind)])
+    whole.setflags(write=False)
+    return whole
 
 
 def sensitivity(seconds: Float, cleaning: Cleaning, chosen: Batches, resolution: float) -> list[dict[str, float]]:
@@ -231,17 +254,17 @@ def sensitivity(seconds: Float, cleaning: Cleaning, chosen: Batches, resolution:
     parts = cleaning.parts(seconds)
     rows = []
     for factor in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0):
-        other = _gathered(parts, base * factor, "given", None)
-        gaps = other.segments.gaps
+        gaps = _joined([np.diff(part[_starts(part, base * factor)]) for part in parts], np.float64)
         if gaps.size < 3:
             continue
+        batches = gaps.size + len(parts)
         centred = gaps - gaps.mean()
         lag1 = float(centred[:-1] @ centred[1:] / (centred @ centred)) if gaps.var() > 0 else math.nan
         rows.append(
             {
                 "limit": base * factor,
-                "batches": float(other.sizes.size),
-                "mean_batch": float(other.sizes.mean()),
+                "batches": float(batches),
+                "mean_batch": cleaning.pages / batches,
                 "mean_gap": float(gaps.mean()),
                 "scv": scv(gaps),
                 "lag1": lag1,

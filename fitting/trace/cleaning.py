@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawltwin.model.errors import InputError
+from crawltwin.work.memory import integers_up_to, row_blocks
 
 Float = npt.NDArray[np.float64]
 
@@ -85,6 +87,14 @@ class Cleaning:
         """Pages of the used stretches."""
         return sum(stretch.pages for stretch in self.stretches if stretch.used)
 
+    def stretch_numbers(self, pages: int) -> npt.NDArray[np.signedinteger[Any]]:
+        """For each of all pages of the log the number of its used stretch, from 0; -1 where it is in none."""
+        used = [one for one in self.stretches if one.used]
+        numbers = np.full(pages, -1, dtype=integers_up_to(len(used)))
+        for number, one in enumerate(used):
+            numbers[one.first : one.last] = number
+        return numbers
+
     def parts(self, seconds: Float) -> list[Float]:
         """The times of each used stretch, out of the times of all pages."""
         return [seconds[stretch.first : stretch.last] for stretch in self.stretches if stretch.used]
@@ -99,13 +109,29 @@ def scv(gaps: Float) -> float:
 
 def holding_half(ordered: Float) -> int:
     """How many of the largest gaps hold half of the time; `ordered` from the smallest gap to the largest."""
-    held = np.cumsum(ordered[::-1])
-    return int(np.searchsorted(held, held[-1] / 2)) + 1 if held.size else 0
+    # Sums up to the end of each block, then the one block in which half is reached: added in the same order.
+    largest, sums = ordered[::-1], [0.0]
+    for part in row_blocks(largest.size):
+        sums.append(float(_summed(largest[part], sums[-1])[-1]))
+    if not largest.size:
+        return 0
+    half = sums[-1] / 2
+    for part, before, after in zip(row_blocks(largest.size), sums, sums[1:]):
+        if after >= half:
+            return int(part.start + np.searchsorted(_summed(largest[part], before), half)) + 1
+    raise AssertionError("the gaps must hold half of their sum; got none that do")
+
+
+def _summed(values: Float, before: float) -> Float:
+    """Sums up to each value, on top of what came before it."""
+    first = values[:1] + before
+    return np.cumsum(np.concatenate([first, values[1:]]))
 
 
 def auto_limit(gaps: Float) -> float:
     """The gap above which the crawler was stopped, by the rule in this file's head; infinite where there is none."""
-    positive = np.sort(gaps[gaps > 0])
+    positive = gaps[gaps > 0]
+    positive.sort()
     n = positive.size
     limit = math.inf
     if n >= 20:
@@ -185,7 +211,7 @@ def clean(
     if run_starts is not None:
         before = np.searchsorted(seconds, run_starts)
         marked[before[(before > 0) & (before < seconds.size)] - 1] = True
-    rule, limit = _limit(gaps[~marked], pause, pause_quantile)
+    rule, limit = _limit(gaps[~marked] if marked.any() else gaps, pause, pause_quantile)
     cuts = np.flatnonzero(marked | (gaps > limit))
     first = np.concatenate([[0], cuts + 1])
     last = np.concatenate([cuts + 1, [seconds.size]])
@@ -196,17 +222,21 @@ def clean(
         for a, b, u in zip(first, last, used)
         if b > a
     )
+    paused, scv_before = float(gaps[cuts].sum()), scv(gaps)
     inside = np.concatenate([gaps[s.first : s.last - 1] for s in stretches if s.used] or [np.zeros(0)])
+    del gaps
+    scv_after = scv(inside)
+    inside.sort()
     return Cleaning(
         rule=rule,
         limit=limit,
         pauses=int(cuts.size),
-        paused_seconds=float(gaps[cuts].sum()),
+        paused_seconds=paused,
         runs=int(np.count_nonzero(marked)),
         stretches=stretches,
-        scv_before=scv(gaps),
-        scv_after=scv(inside),
-        words=_concentration(np.sort(inside)),
+        scv_before=scv_before,
+        scv_after=scv_after,
+        words=_concentration(inside),
     )
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from crawltwin.model.errors import Faults
+from crawltwin.work.memory import row_blocks
 from fitting.trace.segments import Float, ones, protected
 
-AT_ONCE = 2**20
-"""Durations that are gathered at a time."""
+_ONE = ones(1, np.float64)
 _ENDS = ((np.min, np.inf), (np.max, 0.0))
 
 
@@ -48,16 +48,20 @@ class Samples:
         faults.raise_if_any()
 
     def _check(self, faults: Faults) -> None:
-        rules = (
-            ("low", ~(np.isfinite(self.low) & (self.low >= 0)), "finite and not negative"),
-            ("high", ~(self.high >= self.low) | np.isnan(self.high), "at least low"),
-            ("weight", ~(np.isfinite(self.weight) & (self.weight > 0)), "positive and finite"),
-            ("low", (self.low == self.high) & (self.low <= 0), "positive for an exact duration"),
-        )
-        for name, wrong, rule in rules:
-            if wrong.any():
-                row = int(np.flatnonzero(wrong)[0])
-                faults.add(f"{name}[{row}]", f"{name} must be {rule}; got {getattr(self, name)[row]}")
+        found: dict[str, tuple[str, int]] = {}
+        for part in row_blocks(self.low.size):
+            low, high, weight = self.low[part], self.high[part], self.weight[part]
+            rules = (
+                ("low", ~(np.isfinite(low) & (low >= 0)), "finite and not negative"),
+                ("high", ~(high >= low) | np.isnan(high), "at least low"),
+                ("weight", ~(np.isfinite(weight) & (weight > 0)), "positive and finite"),
+                ("low", (low == high) & (low <= 0), "positive for an exact duration"),
+            )
+            for name, wrong, rule in rules:
+                if rule not in found and wrong.any():
+                    found[rule] = name, part.start + int(np.flatnonzero(wrong)[0])
+        for rule, (name, row) in found.items():
+            faults.add(f"{name}[{row}]", f"{name} must be {rule}; got {getattr(self, name)[row]}")
 
     @classmethod
     def of(
@@ -66,7 +70,8 @@ class Samples:
         """Exact durations, some of them only known to be longer than their value where `censored` is true."""
         low = np.asarray(values, dtype=np.float64)
         high = low if censored is None else np.where(np.asarray(censored, dtype=bool), np.inf, low)
-        return cls(low, high, ones(low.size, np.float64) if weights is None else np.asarray(weights))
+        # One number stands for all weights: they take no memory.
+        return cls(low, high, np.broadcast_to(_ONE, low.shape) if weights is None else np.asarray(weights))
 
     @property
     def exact(self) -> npt.NDArray[np.bool_]:
@@ -87,7 +92,9 @@ class Samples:
         """The k-th raw moment of the exact durations."""
         own = self.exact
         part: Any = slice(None) if own.all() else own
-        return float(np.average(self.low[part] ** k, weights=self.weight[part]))
+        weight, powers = self.weight[part], self.low[part] ** k
+        powers *= weight
+        return float(powers.sum() / weight.sum())
 
     def typical(self) -> float:
         """A duration of the right size for scaling: censored ones at their lower border, others at half the upper."""
@@ -109,8 +116,7 @@ class Samples:
             return self
         lowest, highest = (float(np.log(reduce(self.low, where=own, initial=start))) for reduce, start in _ENDS)
         weight, total = np.zeros((2, points))
-        for first in range(0, own.size, AT_ONCE):
-            part = slice(first, first + AT_ONCE)
+        for part in row_blocks(own.size):
             value, share = self.low[part][own[part]], self.weight[part][own[part]]
             place = (np.log(value) - lowest) / max(highest - lowest, 1e-12)
             group = np.clip(np.floor(place * (points - 1)), 0, points - 1).astype(np.int64)

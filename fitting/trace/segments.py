@@ -22,9 +22,17 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 def protected(values: npt.ArrayLike, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     """The values as an array that nobody can change: a copy, unless it is such an array already."""
-    if isinstance(values, np.ndarray) and values.dtype == kind and values.base is None and not values.flags.writeable:
-        return values
+    if isinstance(values, np.ndarray) and values.dtype == kind and not values.flags.writeable:
+        owner = values if values.base is None else values.base
+        if isinstance(owner, np.ndarray) and owner.base is None and not owner.flags.writeable:
+            return values
     column = np.array(values, dtype=kind)
+    column.setflags(write=False)
+    return column
+
+
+def _own(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A column that was just made, protected in place."""
     column.setflags(write=False)
     return column
 
@@ -133,16 +141,26 @@ class Segments:
 
     def split(self, blocks: int = 20, every: int = 5) -> tuple[Self, Self]:
         """Training and held-out parts: of `blocks` blocks of equal length, every `every`-th one is held out."""
+        out, breaks = self._left_out(blocks, every)
+        return self._where(~out, breaks), self._where(out, breaks)
+
+    def held_out(self, blocks: int = 20, every: int = 5) -> Self:
+        """The held-out part of `split` alone."""
+        return self._where(*self._left_out(blocks, every))
+
+    def _left_out(self, blocks: int, every: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which gaps are held out, and which begin a stretch of their part."""
         n = len(self)
         out = every_block(n, blocks, every)
         breaks = np.zeros(n, dtype=bool)
         breaks[self.first[self.first < n]] = True
         breaks[1:] |= out[1:] != out[:-1]
-        return self._where(~out, breaks), self._where(out, breaks)
+        return out, breaks
 
     def _where(self, mask: npt.NDArray[np.bool_], breaks: npt.NDArray[np.bool_]) -> Self:
         first = np.flatnonzero(breaks[mask])
-        return type(self)(self.gaps[mask], self.sizes[mask], first if first.size else np.zeros(1, np.int64))
+        gaps, sizes = (_own(column[mask]) for column in (self.gaps, self.sizes))
+        return type(self)(gaps, sizes, first if first.size else np.zeros(1, np.int64))
 
     def sample(self, gaps: int, blocks: int = 8) -> Self:
         """About `gaps` gaps in `blocks` blocks spread evenly over the trace; the whole trace when it is not longer."""
@@ -163,7 +181,7 @@ class Segments:
 
     def scaled(self, factor: float) -> Self:
         """Every gap times `factor`."""
-        return type(self)(self.gaps * factor, self.sizes, self.first)
+        return type(self)(_own(self.gaps * factor), self.sizes, self.first)
 
 
 class CountedIntervals(Segments):

@@ -116,8 +116,8 @@ def _log_rates(ends: Float, begins: Int, even_time: bool) -> Float:
     if even_time:
         # Half of a gap more: an empty window has a rate too, a low one.
         return np.log(np.diff([*begins, ends.size]) + 0.5)
-    borders = np.concatenate([[0.0], ends])[[*begins, begins[1] * begins.size]]
-    return -np.log(np.diff(borders))
+    last = np.append(begins[1:], begins[1] * begins.size) - 1
+    return np.asarray(-np.log(np.diff(ends[last], prepend=0.0)))
 
 
 def judge(data: Segments, periodic: bool = False) -> Stationarity:

@@ -61,8 +61,8 @@ def interval_dispersion(data: Segments, spans: npt.NDArray[np.int64]) -> Float:
 
 def _block_sums(sums: Float, n: int) -> Float:
     """Sums over overlapping blocks of n, half of a block apart, from the sums up to each place."""
-    starts = np.arange(0, sums.size - n, max(n // 2, 1))
-    return np.asarray(sums[starts + n] - sums[starts])
+    step = max(n // 2, 1)
+    return np.asarray(sums[n::step] - sums[: max(sums.size - n, 0) : step])
 
 
 def count_dispersion(data: Segments, horizons: Float) -> Float:

@@ -34,7 +34,7 @@ from analytic.policy.response_interval import SERVED, SOJOURN, EndBound, Respons
 from analytic.policy.search import as_optimum
 from analytic.policy.tables import weights_of
 from analytic.stationary.solution import versions
-from crawltwin.model import InputError, Scenario, ThresholdPolicy
+from crawltwin.model import Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
 from crawltwin.model.measures import LINEAR_MEASURES, QUOTIENT_MEASURES, unit_of
@@ -109,13 +109,14 @@ class Constrained(Shown):
     mixture_cost : float or None
     mixture_measures : mapping
     multipliers : mapping
-        For each constraint what one more unit of its bound saves: minus the derivative of `mixture_cost`.
+        For each bounded measure what one more unit of room saves: minus the derivative of `mixture_cost` by the bound,
+        of two bounds on one measure by the one that binds.
     feasible, compared : int
         Policies that keep the constraints, and all that were compared.
     complete : bool
         Whether every threshold policy was compared.
     attainable : mapping
-        For each constraint the best value any compared policy reaches.
+        Under ``at_most`` and ``at_least`` for each constraint the best value any compared policy reaches.
     """
 
     at_most: Mapping[str, float]
@@ -128,7 +129,7 @@ class Constrained(Shown):
     feasible: int
     compared: int
     complete: bool
-    attainable: Mapping[str, float]
+    attainable: Mapping[str, Mapping[str, float]]
 
     def headline(self) -> str:
         """The cheapest policy that keeps the bounds."""
@@ -174,7 +175,7 @@ class Constrained(Shown):
             "feasible": self.feasible,
             "compared": self.compared,
             "complete": self.complete,
-            "attainable": dict(self.attainable),
+            "attainable": {side: dict(reached) for side, reached in self.attainable.items()},
             "versions": versions(),
         }
 
@@ -204,7 +205,7 @@ def constrain(
     True
     """
     upper, lower = dict(at_most or {}), dict(at_least or {})
-    _check(upper, lower)
+    check_bounds(upper, lower)
     optimum = as_optimum(optimum)
     problem = _Problem(optimum, upper, lower)
     kept = problem.feasible()
@@ -231,18 +232,25 @@ def constrain(
     )
 
 
-def _check(upper: Mapping[str, float], lower: Mapping[str, float]) -> None:
+def check_bounds(upper: Mapping[str, float], lower: Mapping[str, float]) -> None:
+    """Refuse bounds that are no numbers, that no crawler at all can keep, or that contradict each other."""
     faults = Faults()
     if not upper and not lower:
         faults.add("at_most", "at least one constraint must be given; got none")
-    for place, given in (("at_most", upper), ("at_least", lower)):
+    for side, given in (("at_most", upper), ("at_least", lower)):
         for name, bound in given.items():
+            place = f"{side}.{name}"
             if name not in CONSTRAINABLE:
-                faults.add(f"{place}.{name}", f"{place} must bound one of {', '.join(CONSTRAINABLE)}; got {name!r}")
+                faults.add(place, f"{side} must bound one of {', '.join(CONSTRAINABLE)}; got {name!r}")
             elif isinstance(bound, bool) or not isinstance(bound, int | float) or not np.isfinite(bound):
-                faults.add(f"{place}.{name}", f"{place} must be a finite number; got {bound!r}")
-    if faults:
-        raise InputError(faults)
+                faults.add(place, f"{side} must be a finite number; got {bound!r}")
+            elif side == "at_most" and bound < 0:
+                faults.add(place, f"{side} must be at least 0; got {bound:g}", f"{name} is never negative.")
+            elif side == "at_least" and bound > 1 and unit_of(name) == "probability":
+                faults.add(place, f"{side} must be at most 1; got {bound:g}", f"{name} is a probability.")
+            elif side == "at_least" and name in upper and bound > upper[name]:
+                faults.add(place, f"{side} must not exceed at_most; got {bound:g} and at most {upper[name]:g}")
+    faults.raise_if_any()
 
 
 def _plain(rates: FloatArray) -> dict[str, float]:
@@ -277,11 +285,12 @@ class _Problem:
     def feasible(self) -> npt.NDArray[np.bool_]:
         return np.asarray((self.rows <= 0).all(axis=0))
 
-    def attainable(self) -> dict[str, float]:
-        return {
-            name: float(np.nanmin(self.rates.value(name)) if sign > 0 else np.nanmax(self.rates.value(name)))
-            for name, _, sign in self.bounds
-        }
+    def attainable(self) -> dict[str, dict[str, float]]:
+        found: dict[str, dict[str, float]] = {"at_most": {}, "at_least": {}}
+        for name, _, sign in self.bounds:
+            values = self.rates.value(name)
+            found["at_most" if sign > 0 else "at_least"][name] = float(sign * np.nanmin(sign * values))
+        return found
 
     def choice(self, index: int, share: float = 1.0) -> Choice:
         cost, measures = float(self.optimum.costs[index]), _plain(self.optimum.rates[index])
@@ -332,9 +341,9 @@ class _Problem:
         shares = np.where(shares > 1e-9, shares, 0.0)
         shares = shares / shares.sum()
         mixed = as_rates(shares @ self.optimum.rates)
-        multipliers = {}
+        multipliers: dict[str, float] = {}
         for (name, _, _), dual in zip(self.bounds, found.ineqlin.marginals, strict=True):
             # The bound b enters as -b times the measure's denominator: that is what one more unit of b is worth.
             scale = 1.0 if name in LINEAR_MEASURES else float(mixed.amount(QUOTIENT_MEASURES[name][1]))
-            multipliers[name] = max(0.0, -float(dual) * scale)
+            multipliers[name] = max(multipliers.get(name, 0.0), -float(dual) * scale)
         return _Mixture(shares, multipliers)

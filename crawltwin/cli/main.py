@@ -103,10 +103,11 @@ def _run(words: list[str]) -> int:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     loaded: ModuleType | None = None
+    chosen: argparse.ArgumentParser = parser
     for name, line in COMMANDS.items():
         own = commands.add_parser(name, help=line, description=f"{line[0].upper()}{line[1:]}.", formatter_class=_layout)
         if name == asked:
-            loaded = import_module(f"crawltwin.cli.{name}")
+            loaded, chosen = import_module(f"crawltwin.cli.{name}"), own
             own.epilog = loaded.EPILOG
             loaded.add_arguments(own)
     options = parser.parse_args(words)
@@ -115,6 +116,7 @@ def _run(words: list[str]) -> int:
 
     from crawltwin.work.caches import find_cache_folders
 
+    _check_given(options, chosen)
     _check_outputs(options)
     find_cache_folders()
     with warnings.catch_warnings():
@@ -136,6 +138,27 @@ def _told(usual: Callable[..., None]) -> Callable[..., None]:
     return told
 
 
+def _check_given(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """Refuse an empty text (a shell's variable that is not set) and a wrong number of workers, whatever asks for them.
+
+    An output without a name would not be written, and nobody would be told.
+    """
+    from crawltwin.model.errors import Faults
+
+    faults = Faults()
+    for action in parser._actions:
+        given = getattr(options, action.dest, None)
+        if "" in (given if isinstance(given, list) else [given]):
+            name = action.option_strings[-1] if action.option_strings else str(action.metavar)
+            faults.add("", f"{name} must not be empty; got ''", "Leave it out, or write what it shall be.")
+    if getattr(options, "workers", None) is not None:
+        from crawltwin.work.workers import check_workers
+
+        with faults.under(""):
+            check_workers(options.workers)
+    faults.raise_if_any()
+
+
 def _check_outputs(options: argparse.Namespace) -> None:
     """Refuse outputs that cannot be written before the work begins, so that none is written without the others."""
     from crawltwin.model.errors import Faults
@@ -145,7 +168,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
     places: dict[str, str] = {}
     for name in (*OUTPUT_FILES, *OUTPUT_FOLDERS):
         path = getattr(options, name, None)
-        if path:
+        if isinstance(path, str):  # `optimize --resume` names nothing
             with faults.under(""):
                 if path == "-":
                     option = f"--{name.removesuffix('_file')}"

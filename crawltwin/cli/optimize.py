@@ -24,7 +24,8 @@ EPILOG = """examples:
   crawltwin optimize paper.toml --check-every 0,1,5   what does it cost to look only every so often?
 
 Thresholds: robots 3, 1 with threshold 2 means 3 robots while at most 2 pages are in the system, 1 above.
-Equal thresholds skip the number of robots between them.
+Equal thresholds skip the number of robots between them. Exit code 1 when no policy keeps the bounds: nothing is written
+by --write then.
 """
 
 
@@ -75,12 +76,15 @@ def run(options: argparse.Namespace) -> int:
     """Optimise and show."""
     from analytic import certify, constrain, optimize, pareto, polling_cost
     from analytic.policy.certificate import check_certifiable
+    from analytic.policy.constraints import check_bounds
 
     scenario = read_scenario(options.scenario)
     if options.certify:
         check_certifiable(scenario)
     looks = None if options.check_every is None else _distances(options.check_every)
     at_most, at_least = _bounds(options.at_most, "--at-most"), _bounds(options.at_least, "--at-least")
+    if at_most or at_least:
+        check_bounds(at_most, at_least)
     with progress("comparing policies") as update:
         if looks is None:
             polling, optimum = None, optimize(scenario, update, options.method, resume=options.resume)
@@ -114,15 +118,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _bounds(given: list[str], option: str) -> dict[str, float]:
-    found = {}
+    found: dict[str, float] = {}
     for text in given:
-        name, equals, value = text.partition("=")
+        name, _, value = (part.strip() for part in text.partition("="))
+        if name in found:
+            raise InputError(f"{option} must bound each measure once; got {name!r} again")
         try:
-            found[name.strip()] = float(value)
+            found[name] = float(value)
         except ValueError:
-            equals = ""
-        if not equals:
-            raise InputError(f"{option} must be NAME=VALUE, for example loss_probability=0.01; got {text!r}")
+            raise InputError(f"{option} must be NAME=VALUE, for example loss_probability=0.01; got {text!r}") from None
     return found
 
 

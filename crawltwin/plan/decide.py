@@ -39,6 +39,7 @@ from crawltwin.plan.steps import StepProgress, Steps
 from crawltwin.plan.what_if.assumed import assumptions
 from crawltwin.plan.what_if.polling import polling_of
 from crawltwin.plan.what_if.variations import what_if
+from crawltwin.work.workers import check_workers
 from fitting import CountLog, FitOptions, FitResult, RawLog, ReadOptions, fit
 from fitting.choose.refit import at_latest_rate
 from fitting.readers import read_either
@@ -83,6 +84,7 @@ def plan(
     -----
     Cost: for a log of 65,000 pages, K = 20 and four robots, a minute and a half on two cores.
     """
+    check_workers(workers)
     wanted = settings or PlanSettings()
     read_before = isinstance(log, RawLog | CountLog | Mapping)
     steps = Steps(_count(wanted) + (not read_before), tell)

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from crawltwin.model.checks import count
 from crawltwin.model.errors import InputError
 from crawltwin.work.cluster import TRIES, LostWorkersError, run_on_cluster
 from crawltwin.work.processes import become_worker, quiet_when_given_up, starting_workers
@@ -21,6 +22,10 @@ from crawltwin.work.store import Store
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
+
+
+MOST_WORKERS = 1024
+"""Processes at most; all of them are started at once."""
 
 
 def available_cores() -> int:
@@ -34,6 +39,8 @@ def check_workers(workers: Any) -> int:
         return available_cores()
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise InputError(f"workers must be a whole number, at least 1; got {workers!r}. 1 uses this process alone")
+    if workers > MOST_WORKERS:
+        raise InputError(f"workers must be at most {MOST_WORKERS}; got {count(workers)}. More need a cluster")
     return workers
 
 
@@ -67,14 +74,14 @@ def run(
     >>> list(run(abs, [-2, 3, -4]))
     [2, 3, 4]
     """
-    count = check_workers(workers)
+    processes = check_workers(workers)
     if store is None:
-        yield from _run(function, pieces, count, cluster)
+        yield from _run(function, pieces, processes, cluster)
         return
     if keys is None or len(keys) != len(pieces):
         raise InputError(f"keys must be one for each of the {len(pieces)} pieces when a store is given; got {keys!r}")
     missing = [index for index, key in enumerate(keys) if key not in store]
-    fresh = _run(function, [pieces[index] for index in missing], count, cluster)
+    fresh = _run(function, [pieces[index] for index in missing], processes, cluster)
     open_pieces = set(missing)
     for index, key in enumerate(keys):
         if index not in open_pieces:
@@ -97,7 +104,7 @@ def _run(
         return run_on_cluster(function, pieces, cluster)
     if workers == 1 or len(pieces) < 2:
         return map(function, pieces)
-    return _in_processes(function, pieces, workers)
+    return _in_processes(function, pieces, min(workers, len(pieces)))
 
 
 def _in_processes(function: Callable[[Piece], Result], pieces: Sequence[Piece], workers: int) -> Iterator[Result]:

@@ -109,7 +109,11 @@ class ReadOptions:
     cluster: str | None = None
 
     def __post_init__(self) -> None:
+        from crawltwin.work.workers import check_workers
+
         faults = Faults()
+        with faults.under(""):
+            check_workers(self.workers)
         if self.values not in VALUES:
             faults.add("values", f"values must be one of {', '.join(VALUES)}; got {self.values!r}")
         if not 0 <= self.max_broken <= 1:

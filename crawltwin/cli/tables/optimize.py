@@ -58,7 +58,9 @@ def show_constrained(found: Constrained) -> None:
     bounds += [f"{name} >= {value:g}" for name, value in found.at_least.items()]
     words = " and ".join(bounds)
     if found.best is None:
-        reach = ", ".join(f"{name} {number(value)}" for name, value in found.attainable.items())
+        reach = ", ".join(
+            f"{name} {number(value)}" for reached in found.attainable.values() for name, value in reached.items()
+        )
         say(f"No threshold policy keeps {words}. Best within reach, one by one: {reach}.")
     else:
         rows = [

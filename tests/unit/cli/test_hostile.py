@@ -1,14 +1,16 @@
 """Hostile names, files and streams: exit code 2, one line for each fault, nothing written, nothing sent raw."""
 
+import argparse
 import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from crawltwin.cli.main import main
+from crawltwin.cli.main import COMMANDS, main
 from crawltwin.cli.output import visible
 from crawltwin.model import examples
 from tests.conftest import REPOSITORY
@@ -73,6 +75,46 @@ def test_two_outputs_at_one_place_are_refused(paper, tmp_path, capsys):
     assert "--out and --write must be two files" in complaint(
         ["optimize", paper, "--out", same, "--write", same], capsys
     )
+
+
+COMMAND_LINES = {
+    "example": ["example", "paper"],
+    "solve": ["solve", "PAPER"],
+    "simulate": ["simulate", "PAPER"],
+    "optimize": ["optimize", "PAPER"],
+    "validate": ["validate", "PAPER"],
+    "plan": ["plan", "PAPER"],
+    "sweep": ["sweep", "PAPER", "--vary", "capacity=1:2"],
+    "reproduce": ["reproduce"],
+    "live": ["live", "demo"],
+    "watch": ["watch", "PAPER", "--once"],
+    "fit": ["fit", "PAPER"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_takes_an_empty_text(name, paper, tmp_path, monkeypatch, capsys):
+    """`--out "$OUT"` where the variable is not set: never work that is thrown away."""
+    monkeypatch.chdir(tmp_path)
+    parser = argparse.ArgumentParser()
+    import_module(f"crawltwin.cli.{name}").add_arguments(parser)
+    free = [
+        action.option_strings[-1]
+        for action in parser._actions
+        if action.option_strings and action.nargs is None and action.choices is None and action.type in (None, str)
+    ]
+    words = [paper if word == "PAPER" else word for word in COMMAND_LINES[name]]
+    assert free
+    for option in free:
+        assert f"{option} must not be empty; got ''" in complaint([*words, option, ""], capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["paper.toml"]
+
+
+@pytest.mark.parametrize("name", ["simulate", "validate", "sweep", "plan", "fit", "reproduce"])
+@pytest.mark.parametrize("workers", ["0", "-1", "1025", "9" * 30])
+def test_every_command_refuses_a_wrong_number_of_workers_at_once(name, workers, paper, capsys):
+    words = [paper if word == "PAPER" else word for word in COMMAND_LINES[name]]
+    assert "workers must be" in complaint([*words, "--workers", workers], capsys)
 
 
 # -- inputs -------------------------------------------------------------------------------------------------------

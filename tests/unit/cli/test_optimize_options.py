@@ -61,6 +61,23 @@ def test_constraints_that_nothing_keeps_fail_and_write_nothing(paper, tmp_path, 
     assert not best.exists()
 
 
+def test_impossible_bounds_are_wrong_input_and_are_told_before_the_work(paper, capsys, monkeypatch):
+    monkeypatch.setattr("analytic.optimize", None)
+    for bounds, words in (
+        (["--at-most", "loss_probability=-1"], "at_most must be at least 0; got -1"),
+        (["--at-least", "success_probability=2"], "at_least must be at most 1; got 2"),
+        (["--at-most", "mean_pages=1", "--at-least", "mean_pages=2"], "at_least must not exceed at_most"),
+        (["--at-most", "mean_pages=1", "--at-most", "mean_pages=2"], "--at-most must bound each measure once"),
+    ):
+        assert main(["optimize", paper, *bounds]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_resume_points_need_no_folder(paper, capsys, monkeypatch):
+    monkeypatch.chdir("/proc")
+    assert main(["optimize", paper, "--resume", "--json"]) == 0
+
+
 @pytest.mark.parametrize("text", ["loss_probability", "loss_probability=much", "=", "loss_probability="])
 def test_constraints_that_cannot_be_read(paper, text, capsys):
     assert main(["optimize", paper, "--at-most", text]) == 2

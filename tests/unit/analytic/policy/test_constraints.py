@@ -120,8 +120,36 @@ def test_what_cannot_be_kept_is_said_with_what_can(paper):
     assert found.mixture == ()
     assert found.mixture_cost is None
     assert found.feasible == 0
-    assert found.attainable["loss_probability"] == pytest.approx((paper.rates[:, 1] / paper.rates[:, 0]).min())
+    assert found.attainable["at_most"]["loss_probability"] == pytest.approx(
+        (paper.rates[:, 1] / paper.rates[:, 0]).min()
+    )
     assert found.to_json()["best"] is None
+
+
+def test_a_measure_with_two_bounds_has_two_best_values_and_the_price_of_the_one_that_binds(paper):
+    lost = paper.rates[:, 1] / paper.rates[:, 0]
+    beyond = constrain(paper, {"loss_probability": 0.01}, {"loss_probability": 0.005})
+    assert beyond.attainable["at_most"]["loss_probability"] == pytest.approx(lost.min())
+    assert beyond.attainable["at_least"]["loss_probability"] == pytest.approx(lost.max())
+    alone = constrain(paper, {"mean_active_robots": 1.5})
+    assert alone.multipliers["mean_active_robots"] > 0
+    both = constrain(paper, {"mean_active_robots": 1.5}, {"mean_active_robots": 0.5})
+    assert both.multipliers["mean_active_robots"] == pytest.approx(alone.multipliers["mean_active_robots"])
+
+
+@pytest.mark.parametrize(
+    ("at_most", "at_least", "words"),
+    [
+        ({"loss_probability": -0.1}, {}, "at_most must be at least 0; got -0.1 at at_most.loss_probability"),
+        ({"mean_pages": -1}, {}, "at_most must be at least 0; got -1"),
+        ({}, {"success_probability": 1.5}, "at_least must be at most 1; got 1.5"),
+        ({"mean_pages": 2.0}, {"mean_pages": 3.0}, "at_least must not exceed at_most; got 3 and at most 2"),
+    ],
+)
+def test_bounds_that_no_crawler_can_keep_are_refused(paper, at_most, at_least, words):
+    with pytest.raises(InputError) as error:
+        constrain(paper, at_most, at_least)
+    assert words in str(error.value)
 
 
 def test_to_json(paper):

@@ -42,7 +42,7 @@ class _Pair:
         """One comparison; `cases` is how many pages the simulated value rests on."""
         value, error = (math.nan, math.inf) if found is None else (found.value, found.error)
         if min(cases, self.sample.pages) < TOO_FEW or not math.isfinite(value + error):
-            value, error = solved if not math.isfinite(value) else value, math.inf
+            error = math.inf
         own = max(self.solution.solver.error_estimate, ROUNDING) * abs(solved)
         margin = self.plan.margin_of(measure, solved, self.solution.measures["arrival_rate"])
         return Comparison(measure, part, solved, value, error, self.sample.freedom, margin, own)

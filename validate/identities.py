@@ -93,6 +93,7 @@ def solved_identities(solution: Solution) -> tuple[Identity, ...]:
     }
     everyone = solution.sojourn.moment(1, "all")
     if everyone is not None:
-        gaps["Little's law"] = everyone * measures["arrival_rate"] / max(measures["mean_pages"], 1e-300) - 1
+        pages = measures["mean_pages"]
+        gaps["Little's law"] = (everyone * measures["arrival_rate"] - pages) / max(pages, 1e-300)
     found = [Identity("solved", name, gap, allowed) for name, gap in gaps.items()]
     return (*found, Identity("solved", "residual of p Q = 0", solution.solver.residual, max(EXACT, allowed)))

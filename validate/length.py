@@ -110,9 +110,10 @@ def least_pages(rate: float, settled: float | None, replications: int) -> int:
 def settled_replications(pages: int, rate: float, settled: float | None, wanted: int) -> int:
     """Replications, `wanted` at most, that forget their start within so many pages; 0 where too few would.
 
-    Where the settling time is not known, each replication has at least `PAGES_UNSETTLED` pages.
+    Where the settling time is not known, each replication has at least `PAGES_UNSETTLED` pages; where the crawler is
+    settled from the first moment on, at least one.
     """
-    each = PAGES_UNSETTLED if settled is None else rate * settled / WARMUP_SHARE
+    each = PAGES_UNSETTLED if settled is None else max(rate * settled / WARMUP_SHARE, 1.0)
     most = min(int(pages / each * (1 + 1e-9)), wanted)
     return most if most >= LEAST_REPLICATIONS else 0
 

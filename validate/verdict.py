@@ -43,7 +43,7 @@ class Comparison:
     part : Part or str
         Which part of it, for measures with several numbers (`validate.parts`); an empty text for the others.
     solved, simulated : float
-        The two values.
+        The two values; the simulated one is not a number where no case was seen.
     error : float
         Standard error of the simulated value; infinite where too few pages were seen to tell.
     freedom : int
@@ -75,6 +75,11 @@ class Comparison:
     def name(self) -> str:
         """Measure and part in one word."""
         return self.measure if self.part == "" else f"{self.measure}[{self.part}]"
+
+    @property
+    def seen(self) -> float | None:
+        """The simulated value; None where no case was seen."""
+        return _finite(self.simulated)
 
     @property
     def difference(self) -> float:
@@ -142,11 +147,11 @@ class Verdict:
         return f"inconclusive (needs {missing})"
 
     def to_json(self) -> dict[str, Any]:
-        """The contract's six values, and what they rest on; None for a bound that is infinite."""
+        """The contract's six values, and what they rest on; None for what was not seen and for infinite bounds."""
         found = self.comparison
         return {
             "solved": found.solved,
-            "simulated": found.simulated,
+            "simulated": found.seen,
             "low": _finite(self.low),
             "high": _finite(self.high),
             "margin": found.margin,
@@ -198,11 +203,8 @@ def judge(
         missing = None
         if word == "inconclusive":
             missing = missing_pages(found, alpha, power, found.split_pages or pages, len(comparisons))
-        verdicts.append(
-            Verdict(
-                found, found.simulated - reach, found.simulated + reach, word, found.p_equivalence, float(p), missing
-            )
-        )
+        middle = 0.0 if math.isinf(reach) else found.simulated
+        verdicts.append(Verdict(found, middle - reach, middle + reach, word, found.p_equivalence, float(p), missing))
     return tuple(verdicts)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from analytic.linear.compilation import compiled_when_large
 from crawltwin.model.bmap import stationary
@@ -91,12 +92,18 @@ def stationary_in_place(rates: FloatArray) -> FloatArray:
     return weights
 
 
-def recurrent_law(rates: FloatArray) -> FloatArray:
-    """Stationary vector of a small chain with one recurrent class, without subtraction; 0 for states outside it."""
+def reachable(rates: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which states (columns) some path leads to from each state (rows), itself included."""
     reached = (rates > 0) | np.eye(len(rates), dtype=bool)
     if not reached.all():
         for _ in range(len(rates).bit_length()):
             reached = reached @ reached
+    return reached
+
+
+def recurrent_law(rates: FloatArray) -> FloatArray:
+    """Stationary vector of a small chain with one recurrent class, without subtraction; 0 for states outside it."""
+    reached = reachable(rates)
     # A state is recurrent when every state that it reaches leads back to it.
     recurrent = (~reached | reached.T).all(axis=1)
     law = np.zeros(len(rates))

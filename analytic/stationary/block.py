@@ -53,8 +53,10 @@ def stationary_block(generator: Generator) -> FloatArray:
             censored[i, target] = _off_diagonal(block, i == target)
     levels = [recurrent_law(censored[0, 0])]
     for target in range(1, top + 1):
-        inflow = sum(levels[i] @ censored[i, target] for i in range(max(0, target - reach), target))
-        levels.append(factors[target].solve_left(np.asarray(inflow)))
+        inflow = np.zeros(len(censored[target, target]))
+        for i in range(max(0, target - reach), target):
+            inflow += levels[i] @ censored[i, target]
+        levels.append(factors[target].solve_left(inflow))
     p = np.concatenate(levels)
     return np.asarray(p / p.sum())
 

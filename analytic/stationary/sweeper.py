@@ -12,6 +12,7 @@ from analytic.chain.summary import Summary
 from analytic.chain.transitions import rates_by_step
 from analytic.linear import level_kernels as kernels
 from analytic.linear.count_vectors import count_states
+from analytic.linear.elimination import reachable
 from analytic.linear.kronecker import AnyArray
 from analytic.stationary.banded import level_marginals
 from analytic.stationary.window_levels import WindowLevels
@@ -94,6 +95,9 @@ class Sweeper:
             space.tables(waiting, rates.inside, rates.out)
             for waiting, rates in zip(self._waiting[1:], self._small[1:], strict=True)
         ]
+        # Where no batch fits an empty system, level 0 has no balance to solve: the aggregated chain is its law.
+        first = self._small[0]
+        self._stays_empty = not (reachable(first.inside) @ (first.out > 0)).all()
         self.levels: list[AnyArray] = []
         self._scales: list[AnyArray] = []
         self.clocks = np.zeros((chain.top + 1, max(small)))
@@ -181,9 +185,7 @@ class Sweeper:
             below = space.down(x, waiting, small.down, small.stale) if waiting else x @ small.down
         old = self.levels[0] * self._scales[0]
         if below is not None:
-            first = self._small[0]
-            system = np.diag(first.inside.sum(axis=1) + first.out) - first.inside
-            new = np.linalg.solve(system.T, below[0, 0].real)[None, None, :].astype(space.dtype)
+            new = old if self._stays_empty else self._bottom(below[0, 0].real)
             self.levels[0][:] = new
             difference = float(np.abs(new - old).sum())
             mass = float(np.abs(new).sum())
@@ -193,6 +195,12 @@ class Sweeper:
         self._totals[0] = self.levels[0][0, 0].real.copy()
         self._scales[0] = np.ones_like(self._scales[0])
         return worst, total_change
+
+    def _bottom(self, below: FloatArray) -> AnyArray:
+        """Level 0 from the flow into it."""
+        first = self._small[0]
+        system = np.diag(first.inside.sum(axis=1) + first.out) - first.inside
+        return np.linalg.solve(system.T, below)[None, None, :].astype(self.space.dtype)
 
     def _arrivals(self, level: int) -> AnyArray:
         """Flow into a level from those below it, by Horner's rule on the batch size: each page is appended once."""

@@ -166,7 +166,7 @@ def check_blocks(found: Plan) -> list[Block]:
                     (
                         MEASURES[one.comparison.measure].words,
                         one.comparison.solved,
-                        one.comparison.simulated,
+                        one.comparison.seen,
                         Cell(one.word, tone=VERDICT_TONES[one.word]),
                     )
                     for one in check.verdicts

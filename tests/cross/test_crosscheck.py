@@ -231,3 +231,23 @@ def test_many_levels_are_compared_in_classes():
     parts = [str(verdict.comparison.part) for verdict in found.of("level_distribution")]
     assert len(parts) <= 40
     assert np.isclose(sum(verdict.comparison.solved for verdict in found.of("level_distribution")), 1.0)
+
+
+def test_a_crawler_that_is_nearly_always_empty_is_judged():
+    idle = Scenario(3, ScaledStream(BMAP.poisson(1e-9), 1), exponential(1.0), exponential(1.0))
+    found = crosscheck(idle, ValidationPlan(margin=0.1, pages=20_000))
+    assert found["arrival_rate"].word == found["mean_sojourn"].word == "equivalent"
+    assert found.approach == ()
+    # No page became obsolete: there is no simulated mean, least of all the solved one.
+    stale = found["mean_sojourn_obsolete"].to_json()
+    assert stale["verdict"] == "inconclusive"
+    assert stale["solved"] == pytest.approx(0.5)
+    assert stale["simulated"] is stale["low"] is stale["high"] is None
+
+
+def test_a_crawler_that_loses_every_page_keeps_littles_law():
+    fours = BMAP([[[-2.0]], [[0.0]], [[0.0]], [[0.0]], [[2.0]]])
+    full = Scenario(3, ScaledStream(fours, 1), exponential(1.0), exponential(1.0), admission="all-or-nothing")
+    found = crosscheck(full, ValidationPlan(margin=0.1, pages=20_000))
+    assert all(identity.holds for identity in found.identities)
+    assert found.verdict == "equivalent"

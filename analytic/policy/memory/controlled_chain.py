@@ -216,13 +216,15 @@ class ControlledChain:
     def rates_of(self, policy: ThresholdPolicy) -> FloatArray:
         """The linear rates `names` of one policy. Cost: one factorisation of its own states."""
         choices, kept = self.choices_of(policy), self._used_by(policy)
+        first = self.first_state(self.robot_numbers.index(policy.robots[policy.mode_after(0, 0)]))
         if self._matrices.phase_stays and kept.size <= MAX_DENSE:
+            # Every state leads to the first one: elimination that ends there meets no pivot of 0.
+            kept = np.concatenate([[first], kept[kept != first]])
             p, switches = self._small_equilibrium(choices, kept)
             found = p @ self.rewards[kept]
             found[self.names.index("switches")] = switches
             return np.asarray(found)
         Q, switching = self.generator(choices)
-        first = self.first_state(self.robot_numbers.index(policy.robots[policy.mode_after(0, 0)]))
         p = stationary_by_anchor(Q[kept][:, kept], int(np.searchsorted(kept, first)))
         found = p @ self.rewards[kept]
         found[self.names.index("switches")] = p @ switching[kept]

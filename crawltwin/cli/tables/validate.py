@@ -79,7 +79,7 @@ def _show_rows(rows: Sequence[Sequence[str]], other: str) -> None:
 def _row(one: Verdict) -> tuple[str, ...]:
     found = one.comparison
     name = found.measure.replace("_", " ")
-    values = (number(found.solved), number(found.simulated), number(found.margin, 2))
+    values = (number(found.solved), number(found.seen), number(found.margin, 2))
     name = f"{name}, {found.part}" if found.part else name
     return (f"{name} (by splitting)" if found.split_pages else name, *values, one.needs)
 

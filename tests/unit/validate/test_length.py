@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from crawltwin.model import examples
+from crawltwin.model import BMAP, ScaledStream, examples
 from validate.length import (
     WARMUP_SHARE,
     PlannedLength,
@@ -14,6 +14,7 @@ from validate.length import (
     given_length,
     least_pages,
     plan_length,
+    settled_replications,
     settling,
     surprising,
     variance_ratios,
@@ -86,3 +87,11 @@ def test_the_chain_knows_the_variance_of_counting_poisson_arrivals():
     # variance 0.8 / t, and over n pages (0.8 * 0.8) / n.
     assert chain_sigmas(examples.load("mm1k"), 0.8, 6)["arrival_rate"] == pytest.approx(0.8)
     assert chain_sigmas(examples.load("mm1k"), 0.8, 10**9) == {}
+
+
+def test_a_crawler_that_is_settled_at_once_has_replications():
+    # From an empty system that is empty but for one moment in a million nothing has to be forgotten.
+    idle = examples.load("mm1k").replace(arrivals=ScaledStream(BMAP.poisson(1e-6), 1))
+    assert settling(idle, 10) == 0.0
+    assert settled_replications(1000, 1e-6, 0.0, 50) == 50
+    assert settled_replications(20, 1e-6, 0.0, 50) == 20

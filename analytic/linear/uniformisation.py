@@ -34,8 +34,8 @@ class UniformisedChain:
 
     @classmethod
     def of(cls, generator: Any) -> UniformisedChain:
-        """From the sparse generator of a chain, or of its transient states."""
-        rate = float(np.abs(generator.diagonal()).max())
+        """From the sparse generator of a chain, or of its transient states; 1 is the rate of one that never moves."""
+        rate = float(np.abs(generator.diagonal()).max()) or 1.0
         return cls(rate, sp.csr_array((generator / rate + sp.eye_array(generator.shape[0])).T))
 
     def walk(self, p: FloatArray) -> Iterator[FloatArray]:

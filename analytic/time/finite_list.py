@@ -251,7 +251,8 @@ class _List:
         rows[count][count] = self.draining
         law = np.zeros(count * self.states + self.states - inside)
         law[: self.law.size] = self.law
-        return AbsorptionTime(law, sp.csr_array(sp.block_array(rows, format="csr")))
+        rates = sp.csr_array(sp.block_array(rows, format="csr"))
+        return AbsorptionTime(law, rates, np.maximum(-np.asarray(rates.sum(axis=1)).ravel(), 0.0))
 
 
 def _central(mean: float, second: float, third: float, lost: float, obsolete: float) -> FloatArray:

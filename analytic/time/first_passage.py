@@ -16,7 +16,7 @@ from crawltwin.model.scenario import Scenario
 
 
 def passage(scenario: Scenario, limit: int, start: int = 0) -> AbsorptionTime:
-    """The time until more than `limit` pages are in the system.
+    """The time until more than `limit` pages are in the system; infinite where that may never happen.
 
     Parameters
     ----------
@@ -49,4 +49,4 @@ def passage(scenario: Scenario, limit: int, start: int = 0) -> AbsorptionTime:
     states = sum(chain.level_states(level) for level in range(limit + 1))
     refuse_above(MAX_STATES, states, "the chain up to the limit", "Ask for a lower limit, or simulate.", place="limit")
     below = Generator.of(chain, last=limit, max_states=MAX_STATES)
-    return AbsorptionTime(below.fresh(start), below.matrix)
+    return AbsorptionTime.among_reached(below.fresh(start), below.matrix, below.above, below.starts)

@@ -54,7 +54,7 @@ def in_time(seconds: float) -> str:
     >>> in_time(90.0), in_time(5.0 * 86_400)
     ('90 s', '5 days')
     """
-    return with_interval(seconds, kind="time")
+    return "never" if math.isinf(seconds) else with_interval(seconds, kind="time")
 
 
 def in_rate(rate: float) -> str:

@@ -8,12 +8,16 @@ steps, say) do not depend on t, so they are computed once, as far as they are as
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from crawltwin.model.checks import FloatArray
+
+Coefficients = Iterator[Sequence[float]] | Generator[Sequence[float], None, "Tail"]
+"""Coefficients of several functions, one by one."""
 
 
 def poisson_window(mean: float) -> tuple[int, int]:
@@ -35,6 +39,30 @@ def poisson_probabilities(counts: npt.NDArray[np.int64], mean: float | FloatArra
     return np.asarray(np.exp(xlogy(counts, mean) - gammaln(counts + 1) - mean))
 
 
+@dataclass(frozen=True)
+class Tail:
+    """How coefficients go on: their distance to a limit is multiplied by 1 - loss at every step.
+
+    The loss is given, not the ratio: of a loss of 1e-20 nothing is left in 1 - 1e-20.
+    """
+
+    loss: float
+    limits: tuple[float, ...]
+
+    def after(self, steps: FloatArray | float, last: float, function: int) -> FloatArray | float:
+        """The coefficients so many steps after the last one."""
+        return self._moved(np.asarray(steps) * math.log1p(-self.loss), last, function)
+
+    def averaged(self, mean: float, known: int, last: float, function: int) -> float:
+        """The mixture with a Poisson number of steps of this mean, all of them beyond the `known` first ones."""
+        decay = -mean * self.loss - (known - 1) * math.log1p(-self.loss)
+        return float(self._moved(decay, last, function))
+
+    def _moved(self, decay: FloatArray | float, last: float, function: int) -> FloatArray | float:
+        limit = self.limits[function]
+        return last * np.exp(decay) if limit == 0.0 else last - (limit - last) * np.expm1(decay)
+
+
 class PoissonMixture:
     r"""Functions of time :math:`\sum_k \mathrm{Poi}(qt; k)\, c_k`. Mutable: it keeps the coefficients.
 
@@ -43,35 +71,37 @@ class PoissonMixture:
     rate : float
         q, the rate of the Poisson process.
     coefficients : iterator
-        Gives for k = 0, 1, ... the coefficients of all functions. Where it ends, all go on geometrically, by the ratio
-        of its last two.
+        Gives for k = 0, 1, ... the coefficients of all functions, without end, or returns a `Tail`.
 
     Examples
     --------
-    >>> halves = PoissonMixture(1.0, iter([(1.0,), (0.5,)]))     # 1, 1/2, 1/4, ...: exp(-t/2)
-    >>> round(halves.at(2.0) - math.exp(-1.0), 12)
+    >>> def halves():                                     # 1, 1/2, 1/4, ...: exp(-t/2)
+    ...     yield (1.0,)
+    ...     return Tail(0.5, (0.0,))
+    >>> round(PoissonMixture(1.0, halves()).at(2.0) - math.exp(-1.0), 12)
     0.0
     """
 
-    def __init__(self, rate: float, coefficients: Iterator[Sequence[float]]) -> None:
+    def __init__(self, rate: float, coefficients: Coefficients) -> None:
         self.rate = rate
-        self._source: Iterator[Sequence[float]] | None = coefficients
+        self._source: Coefficients | None = coefficients
+        self._tail: Tail | None = None
         self._columns: list[list[float]] = []
         self._failure: Exception | None = None
 
     def at(self, time: float, function: int = 0) -> float:
         """The value of one function at a time. Cost: coefficients up to about q t, kept for later calls."""
-        first, weights = poisson_weights(self.rate * time)
-        self._extend(first + weights.size)
+        mean = self.rate * time
+        first, last = poisson_window(mean)
+        self._extend(last + 1)
         known = self._columns[function]
-        begin = min(first, len(known) - 1)
-        terms = np.array(known[begin : first + weights.size])
-        if begin + terms.size < first + weights.size:
-            orders = np.arange(first, first + weights.size)
-            inside = np.minimum(orders, len(known) - 1)
-            ratio = known[-1] / known[-2] if len(known) > 1 and known[-2] else 0.0
-            terms = terms[inside - begin] * ratio ** (orders - inside)
-        return float(weights @ terms)
+        if self._tail is not None and first >= len(known):
+            return self._tail.averaged(mean, len(known), known[-1], function)
+        terms = np.array(known[first : last + 1])
+        if self._tail is not None and len(known) <= last:
+            beyond = np.arange(1.0, last + 2 - len(known))
+            terms = np.concatenate([terms, self._tail.after(beyond, known[-1], function)])
+        return float(poisson_probabilities(np.arange(first, last + 1), mean) @ terms)
 
     def at_each(self, times: FloatArray) -> FloatArray:
         """The first function at many times. Cost: (times) (coefficients), without a loop over the times."""
@@ -94,13 +124,13 @@ class PoissonMixture:
             if self._failure is not None:
                 raise self._failure
             try:
-                found = next(self._source, None)
+                found = next(self._source)
+            except StopIteration as end:
+                self._source, self._tail = None, end.value
+                return
             except Exception as error:
                 self._failure = error
                 raise
-            if found is None:
-                self._source = None
-                return
             if not self._columns:
                 self._columns = [[] for _ in found]
             for column, value in zip(self._columns, found, strict=True):

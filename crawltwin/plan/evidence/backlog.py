@@ -25,7 +25,7 @@ class Backlog:
     passed : float
         Probability that the backlog passes the limit within that time, from an empty system.
     mean_passage : float
-        Mean time until it does.
+        Mean time until it does; infinite where it never may.
     waits : tuple of (p, seconds)
         Quantiles of the time that indexed pages spend in the system.
     timeout, late : float or None

@@ -54,6 +54,51 @@ def test_mean_passage_of_a_birth_and_death_chain(queue):
         assert passage(queue, level).mean == pytest.approx(total, rel=1e-12)
 
 
+@pytest.mark.parametrize(("rate", "limit"), [(0.5, 60), (0.1, 10), (0.1, 60), (0.02, 60)])
+def test_passages_that_come_once_in_ages(rate, limit):
+    # The recursion of the means adds only, so it is right to the last digits however long the time is.
+    step, mean = 0.0, 0.0
+    for level in range(limit + 1):
+        step = 1 / rate + (1.0 / rate if level else 0.0) * step
+        mean += step
+    time = passage(_poisson(rate, 1, limit + 1), limit)
+    assert time.mean == pytest.approx(mean, rel=1e-12)
+    # So rare a passage comes as a Poisson process of nearly that mean.
+    assert time.quantile(0.5) == pytest.approx(mean * math.log(2), rel=1e-9)
+    assert time.moment(2) == pytest.approx(2 * mean**2, rel=1e-9)
+    # Within an hour its probability is t / mean less what it takes to climb: positive, and not above.
+    assert 0.9 * 3600 / mean < time.cdf(3600.0) <= 3600 / mean
+    assert time.survival(3600.0) <= 1.0
+
+
+def test_a_climb_is_a_sum_of_gaps():
+    # Nothing is indexed: P(more than 3 pages by t) is that of four arrivals, down to 1e-20.
+    slow = _poisson(1.0, 1, 6, service=1e12)
+    for t in (1e-5, 1e-2, 1.0):
+        assert passage(slow, 3).cdf(t) == pytest.approx(erlang.cdf(t, 4), rel=1e-9)
+
+
+def test_a_limit_that_is_never_passed():
+    # Four pages at a time, all or nothing, never fit a system of three.
+    never = _poisson(1.0, 4, 3).replace(admission="all-or-nothing")
+    time = passage(never, 1)
+    assert (time.mean, time.moment(2), time.quantile(0.5), time.quantile(0.0)) == (math.inf, math.inf, math.inf, 0.0)
+    assert (time.cdf(1e6), time.survival(1e6)) == (0.0, 1.0)
+    assert time.to_frame()["value"].tolist() == [math.inf] * 5
+
+
+def test_a_limit_that_is_passed_before_the_first_lull_or_never():
+    # Empty: only batches of four, which do not fit. With a page inside, single ones come at rate 1, as pages leave.
+    arrivals = ModeMatrices({1: BMAP.poisson(1.0), 2: BMAP.poisson(1.0, [0.0, 0.0, 0.0, 1.0])})
+    odd = Scenario(3, arrivals, exponential(1.0), policy=ThresholdPolicy([2, 1], [0]), admission="all-or-nothing")
+    time = passage(odd, 2, start=1)
+    # The gambler's ruin with equal odds: from 1, three is reached before nought once in three times.
+    assert time.cdf(1e6) == pytest.approx(1 / 3, rel=1e-9)
+    assert math.isinf(time.mean)
+    assert math.isinf(time.quantile(0.34))
+    assert time.cdf(time.quantile(0.3)) == pytest.approx(0.3, rel=1e-9)
+
+
 def test_two_levels_by_their_eigenvalues(queue):
     # Up to level 1: rates 0 -> 1 (b), 1 -> 0 (d), 1 -> out (b): a hypoexponential with two explicit rates.
     b, d = RATE, SERVE

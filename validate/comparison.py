@@ -45,7 +45,7 @@ class _Pair:
             error = math.inf
         own = max(self.solution.solver.error_estimate, ROUNDING) * abs(solved)
         margin = self.plan.margin_of(measure, solved, self.solution.measures["arrival_rate"])
-        return Comparison(measure, part, solved, value, error, self.sample.freedom, margin, own)
+        return Comparison(measure, part, solved, value, error, self.sample.freedom, margin, own, cases=cases)
 
     def share(self, measure: str, part: Part | str, solved: float, found: Estimate, among: int) -> Comparison:
         """A probability: a rare one has at least the error of independent pages, whatever the replications say.

@@ -14,7 +14,7 @@ from crawltwin.work.progress import ProgressCallback
 from simulate.sample.result import versions
 from validate.evidence import Evidence, gather_evidence
 from validate.identities import Identity
-from validate.length import PILOT_REPLICATIONS, PlannedLength, surprising, variance_ratios
+from validate.length import PlannedLength, surprising, variance_ratios
 from validate.plan import ValidationPlan
 from validate.verdict import Comparison, Verdict, Word, judge, overall
 
@@ -241,7 +241,7 @@ def _notes(
         )
     if evidence.length.settling is None:
         notes.append("the chain is too large for its settling time: a twentieth of each run was left out as warm-up")
-    odd = surprising(evidence.length, ratios, evidence.sample.freedom, PILOT_REPLICATIONS - 1)
+    odd = surprising(evidence.length, ratios, evidence.sample.freedom)
     if odd:
         # What never happened in the pilot, or in the run, has a variance of zero there: nothing is further off.
         worst = max(odd, key=lambda name: abs(math.log(ratios[name])) if ratios[name] > 0 else math.inf)

@@ -54,6 +54,8 @@ class Comparison:
         Bound on the error of the solved value.
     split_pages : int
         Pages of all trials where the value was found by splitting on the level; 0 where cases were counted.
+    cases : float
+        Pages that the simulated value rests on (of a quantile: those beyond it); infinite: on all of them.
     """
 
     measure: str
@@ -65,6 +67,7 @@ class Comparison:
     margin: float
     solved_error: float = 0.0
     split_pages: int = 0
+    cases: float = math.inf
 
     @property
     def by(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from crawltwin.cli.options import whole
 from crawltwin.cli.output import save, say
 from crawltwin.model.errors import InputError
+from crawltwin.model.files import check_writable
 from crawltwin.model.settings import settings_of
 from crawltwin.plan.config import settings_text
 from crawltwin.plan.settings import PlanSettings
@@ -33,6 +34,7 @@ def ask(settings: PlanSettings, path: str) -> PlanSettings:
     An empty answer keeps what was given before; what cannot be read is asked for again; the end of the input ends the
     dialogue.
     """
+    check_writable(path)
     say("Empty answers keep what stands in brackets. Times may have a unit: 90s, 5min, 1h, 2d.")
     readers = {field.name: one.read or whole for field, one in settings_of(PlanSettings)}
     for name, words in QUESTIONS:

@@ -134,6 +134,14 @@ def test_the_dialogue_asks_again_and_writes_the_file(tmp_path, monkeypatch, caps
     assert "Time the indexer on a thousand pages" in " ".join(said.split())
 
 
+def test_the_dialogue_asks_nothing_that_it_could_not_write(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("4\n" * 9))
+    assert main(["plan", "never-read.log", "--ask", "--config", "/proc/plan.toml"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "the output file must be writable" in captured.err
+
+
 def test_the_end_of_the_input_ends_the_dialogue(tmp_path, monkeypatch):
     path = tmp_path / "plan.toml"
     monkeypatch.setattr("sys.stdin", io.StringIO("3\n"))

@@ -62,11 +62,11 @@ def test_variances_are_compared_with_the_plan():
     assert variance_ratios(planned, constant, 4000) == {}
     planned = plan_length(pilot, 1000, ValidationPlan(), 0, None, {"cost": 0.1 * math.sqrt(1000)})
     assert planned.from_chain == {"cost"}
-    assert surprising(planned, {"cost": 1.2}, 99, 49) == []
-    assert surprising(planned, {"cost": float(stats.chi2.ppf(0.9999, 99) / 99)}, 99, 49) == ["cost"]
+    assert surprising(planned, {"cost": 1.2}, 99) == []
+    assert surprising(planned, {"cost": float(stats.chi2.ppf(0.9999, 99) / 99)}, 99) == ["cost"]
     by_pilot = plan_length(pilot, 1000, ValidationPlan(), 0, None)
-    assert surprising(by_pilot, {"cost": 1.6}, 99, 49) == []
-    assert surprising(by_pilot, {"cost": float(stats.f.ppf(0.9999, 99, 49))}, 99, 49) == ["cost"]
+    assert surprising(by_pilot, {"cost": 1.6}, 99) == []
+    assert surprising(by_pilot, {"cost": float(stats.f.ppf(0.9999, 99, 49))}, 99) == ["cost"]
 
 
 def test_of_what_hardly_ever_happens_the_variance_is_not_judged():
@@ -80,6 +80,28 @@ def test_of_what_hardly_ever_happens_the_variance_is_not_judged():
     assert variance_ratios(planned, [replace(none_lost, error=error, solved_error=0.0)], many) == {
         "success_probability": pytest.approx(1.0)
     }
+
+
+def test_a_pilot_that_saw_few_cases_sets_the_length_but_no_variance_is_held_against_it():
+    # A quantile of 0.99 of 10,000 obsolete pages in 50 replications: two pages beyond it in each of them.
+    few = Comparison("sojourn_quantiles", "obsolete", 4.0, 4.0, 0.05, 49, 0.02, cases=100.0)
+    many = replace(few, part="served", cases=50_000.0)
+    planned = plan_length([few, many], 1_000_000, ValidationPlan(), 0, None)
+    assert planned.wanted == plan_length([many], 1_000_000, ValidationPlan(), 0, None).wanted
+    ten_times = [replace(one, error=10 * one.error) for one in (few, many)]
+    assert variance_ratios(planned, ten_times, 1_000_000) == {"sojourn_quantiles[served]": pytest.approx(100.0)}
+    assert surprising(planned, {"sojourn_quantiles[served]": 100.0}, 99) == ["sojourn_quantiles[served]"]
+
+
+def test_variances_are_held_against_the_pilot_that_was_run():
+    """Ten replications tell less than fifty: what is odd against fifty is chance against ten."""
+    ratio = float(stats.f.ppf(0.998, 99, 49))
+    found = {}
+    for freedom in (9, 49):
+        pilot = [Comparison("cost", "", 2.0, 2.0, 0.1, freedom, 0.01)]
+        planned = plan_length(pilot, 1000, ValidationPlan(), 0, None)
+        found[freedom] = surprising(planned, {"cost": ratio}, 99)
+    assert found == {9: [], 49: ["cost"]}
 
 
 def test_the_chain_knows_the_variance_of_counting_poisson_arrivals():

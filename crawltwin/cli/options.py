@@ -13,7 +13,7 @@ from dataclasses import Field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crawltwin.model.errors import InputError
-from crawltwin.model.settings import Setting, settings_of
+from crawltwin.model.settings import Setting, plain_type, settings_of
 
 if TYPE_CHECKING:
     from crawltwin.model import Scenario
@@ -56,7 +56,7 @@ def add_settings(
 def _add(group: Any, field: Field[Any], found: Setting) -> None:
     words = found.help + _default_words(field, found)
     common: dict[str, Any] = {"dest": field.name, "default": None, "help": words.replace("%", "%%")}
-    if _kind(field) == "bool":
+    if plain_type(field) == "bool":
         group.add_argument(found.option, action="store_false" if field.default is True else "store_true", **common)
         return
     if found.choices:
@@ -65,14 +65,7 @@ def _add(group: Any, field: Field[Any], found: Setting) -> None:
         common["metavar"] = found.metavar
     if found.repeat:
         common["action"] = "append"
-    group.add_argument(found.option, type=_READERS["str" if found.read else _kind(field)], **common)
-
-
-def _kind(field: Field[Any]) -> str:
-    """The type's name without `None`: annotations are text in modules that begin with the future import."""
-    written = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
-    kinds = [part.strip() for part in written.split("|")]
-    return next((kind for kind in kinds if kind in ("bool", "int", "float", "str")), "")
+    group.add_argument(found.option, type=_READERS["str" if found.read else plain_type(field)], **common)
 
 
 def _default_words(field: Field[Any], found: Setting) -> str:

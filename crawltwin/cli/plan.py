@@ -10,6 +10,7 @@ from crawltwin.cli.options import add_json, add_log, add_quiet, add_reading, add
 from crawltwin.cli.output import command_line, complain, plain_json, save, save_report, step_line, tell
 
 if TYPE_CHECKING:
+    from crawltwin.plan.config import PlanFile
     from crawltwin.plan.evidence.unsuitable import Unsuitable
     from crawltwin.plan.result import Plan
 
@@ -57,36 +58,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Plan and show."""
     from crawltwin.model import InputError, scenario_file
-    from crawltwin.plan.config import read_settings
+    from crawltwin.plan.config import PlanFile
     from crawltwin.plan.decide import Plan, plan
     from crawltwin.plan.earlier import EarlierPlan, digests
     from crawltwin.plan.settings import PlanSettings
     from fitting import FitOptions, ReadOptions
     from fitting.robots.several import check_files, read_by_robots
 
+    typed = {
+        "settings": given(options, PlanSettings),
+        "reading": given(options, ReadOptions),
+        "fitting": {name: value for name, value in given(options, FitOptions).items() if name != "seed"},
+    }
     if options.ask:
         from crawltwin.cli.terminal.plan_dialogue import ask
 
         path = options.config or "plan.toml"
-        ask(read_settings(path if Path(path).exists() else None, given(options, PlanSettings)), path)
+        ask(PlanFile.read(path if Path(path).exists() else None, **typed), path)
         return 0
     earlier = None if options.check is None else EarlierPlan.read(options.check)
-    beside = [*given(options, PlanSettings), *(["config"] if options.config else [])]
+    beside = [name for values in typed.values() for name in values if name != "progress"]
+    beside += ["config"] if options.config else []
     if earlier is not None and beside:
         raise InputError(
-            f"--check must stand without settings of the plan; got {', '.join(beside)}. They are those of the report"
+            f"--check must stand without settings and options of the plan; got {', '.join(beside)}. They are those of "
+            "the report"
         )
-    settings = read_settings(options.config, given(options, PlanSettings)) if earlier is None else earlier.settings
-    reading = ReadOptions(**given(options, ReadOptions))
-    chosen = {name: value for name, value in given(options, FitOptions).items() if name != "seed"}
+    said = PlanFile.read(options.config, **typed) if earlier is None else earlier.said
+    # Where the progress log lies is no choice: whoever checks a report may keep it elsewhere.
+    reading, chosen = ReadOptions(**{**said.reading, **typed["reading"]}), dict(said.fitting)
     robots_of = chosen.pop("robots_of", None)
     with step_line(quiet=options.json or options.quiet) as steps:
         fitted = FitOptions(**chosen) if chosen else None
         log = options.log if robots_of is None else read_by_robots(check_files(options.log), robots_of, reading)
-        found = plan(log, settings, reading=reading, options=fitted, workers=options.workers, tell=steps)
-    sources = digests(options.log)
+        found = plan(log, said.settings, reading=reading, options=fitted, workers=options.workers, tell=steps)
+    sources = digests([*options.log, *([reading.progress] if reading.progress else [])])
     if options.report:
-        _write_report(options.report, found, sources)
+        _write_report(options.report, found, sources, said)
     if isinstance(found, Plan):
         if options.out:
             as_json = str(options.out).lower().endswith(".json")
@@ -118,15 +126,15 @@ def _exports(found: Plan) -> dict[str, str]:
     return exports(found.scenario, best.policy, best.cost, found.settings.fetches_per_robot, schedule)
 
 
-def _write_report(directory: str, found: Plan | Unsuitable, sources: dict[str, str]) -> None:
+def _write_report(directory: str, found: Plan | Unsuitable, sources: dict[str, str], said: PlanFile) -> None:
     from crawltwin.pages.plan import plan_report, unsuitable_report
     from crawltwin.plan.result import Plan
 
     if not isinstance(found, Plan):
-        save_report(unsuitable_report(found, command_line(), sources), directory)
+        save_report(unsuitable_report(found, command_line(), sources, said), directory)
         return
     from crawltwin.pages.explore import explore_page
     from crawltwin.plan.what_if.explored import explored_policies
 
     beside = _exports(found) | {"explore.html": explore_page(explored_policies(found.optimum, found.settings))}
-    save_report(plan_report(found, command_line(), sources), directory, beside)
+    save_report(plan_report(found, command_line(), sources, said), directory, beside)

@@ -8,6 +8,7 @@ import re
 import stat
 import tempfile
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,21 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise InputError([Fault(key, f"the key must stand once; got {key!r} again")])
         seen[key] = value
     return seen
+
+
+def toml_lines(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Lines of TOML, every matrix on one line so that people can read and edit it."""
+    for key, value in data.items():
+        if not _is_table(value):
+            # JSON's strings, numbers and lists are TOML's too, but for the delete character.
+            yield f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from ("", f"[{prefix}{key}]", *toml_lines(value, f"{prefix}{key}."))
+        elif _is_table(value):
+            for row in value:
+                yield from ("", f"[[{prefix}{key}]]", *toml_lines(row, f"{prefix}{key}."))
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or (isinstance(value, list) and bool(value) and isinstance(value[0], Mapping))

@@ -7,14 +7,14 @@ the same object, bit for bit: floats are written in their shortest exact form.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from crawltwin.model import checks
 from crawltwin.model.errors import Faults, InputError
-from crawltwin.model.files import parse, read_text, write_whole
+from crawltwin.model.files import parse, read_text, toml_lines, write_whole
 from crawltwin.model.laws.phase_type import PhaseType
 from crawltwin.model.policies.cost import CostWeights
 from crawltwin.model.scenario import Scenario, check_plain
@@ -103,25 +103,7 @@ def dumps(scenario: Scenario, *, json_text: bool = False) -> str:
     data = to_mapping(scenario)
     if json_text:
         return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-    return "\n".join(_toml(data)).lstrip("\n") + "\n"
-
-
-def _toml(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Lines of TOML, every matrix on one line so that people can read and edit it."""
-    for key, value in data.items():
-        if not _is_table(value):
-            # JSON's strings, numbers and lists are TOML's too, but for the delete character.
-            yield f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            yield from ("", f"[{prefix}{key}]", *_toml(value, f"{prefix}{key}."))
-        elif _is_table(value):
-            for row in value:
-                yield from ("", f"[[{prefix}{key}]]", *_toml(row, f"{prefix}{key}."))
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, list) and bool(value) and isinstance(value[0], Mapping))
+    return "\n".join(toml_lines(data)).lstrip("\n") + "\n"
 
 
 def write(scenario: Scenario, path: str | Path) -> None:

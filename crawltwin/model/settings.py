@@ -83,6 +83,13 @@ def settings_of(kind: type[Any]) -> Iterator[tuple[Field[Any], Setting]]:
             yield one, Setting(**{**vars(found), "option": name})
 
 
+def plain_type(one: Field[Any]) -> str:
+    """The type's name without `None`: annotations are text in modules that begin with the future import."""
+    written = one.type if isinstance(one.type, str) else getattr(one.type, "__name__", str(one.type))
+    kinds = [part.strip() for part in written.split("|")]
+    return next((kind for kind in kinds if kind in ("bool", "int", "float", "str")), "")
+
+
 def read_time(text: Any) -> float:
     """Seconds from a number, or from words such as ``90``, ``90s``, ``5min``, ``1h``, ``2d``.
 

@@ -16,7 +16,7 @@ from crawltwin.pages.plan_evidence import (
     what_if_blocks,
 )
 from crawltwin.pages.plan_pictures import cost_picture, levels_picture
-from crawltwin.plan.config import settings_text
+from crawltwin.plan.config import PlanFile
 from crawltwin.plan.evidence.unsuitable import Unsuitable
 from crawltwin.plan.result import Plan
 from crawltwin.plan.wording import in_percent, instruction
@@ -33,8 +33,14 @@ _TERMS = {
 }
 
 
-def plan_report(found: Plan, command: str, sources: Mapping[str, str] | None = None) -> Report:
-    """Everything on one page; `sources` are the files of the log with their digests. Cost: a second or two."""
+def plan_report(
+    found: Plan, command: str, sources: Mapping[str, str] | None = None, said: PlanFile | None = None
+) -> Report:
+    """Everything on one page. Cost: a second or two.
+
+    `sources` are the files of the log with their digests; `said` has the choices of reading and fitting beside the
+    settings, so that the plan can be made again from the report.
+    """
     sections = [
         Section("Today and recommended", _comparison(found)),
         *([Section("What the clock hides", clock_blocks(found.clock))] if found.clock is not None else []),
@@ -68,11 +74,11 @@ def plan_report(found: Plan, command: str, sources: Mapping[str, str] | None = N
             seeds=[found.settings.seed],
             seconds=found.seconds,
             sources=sources,
-            settings=settings_text(found.settings),
+            settings=(said or PlanFile(found.settings)).text(),
         ),
         command=command,
         unconfirmed=[*found.missing, *_reservations(found)],
-        data={key: value for key, value in found.to_json().items() if key not in ("seconds", "what_if")},
+        data={key: value for key, value in found.to_json().items() if key != "seconds"},
     )
 
 
@@ -314,7 +320,9 @@ def _reservations(found: Plan) -> list[str]:
     return words + list(found.fit.warnings)
 
 
-def unsuitable_report(found: Unsuitable, command: str, sources: Mapping[str, str] | None = None) -> Report:
+def unsuitable_report(
+    found: Unsuitable, command: str, sources: Mapping[str, str] | None = None, said: PlanFile | None = None
+) -> Report:
     """What can be said of a log that allows no model."""
     return Report(
         title="This log allows no plan",
@@ -325,7 +333,9 @@ def unsuitable_report(found: Unsuitable, command: str, sources: Mapping[str, str
             Section("What cannot be concluded", [Points(found.cannot)]),
             Section("What would help", [Points(found.instead)]),
         ],
-        provenance=gather(seeds=[found.settings.seed], sources=sources, settings=settings_text(found.settings)),
+        provenance=gather(
+            seeds=[found.settings.seed], sources=sources, settings=(said or PlanFile(found.settings)).text()
+        ),
         command=command,
         unconfirmed=["No model was fitted, nothing was optimised, simulated or replayed."],
         data=found.to_json(),

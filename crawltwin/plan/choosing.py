@@ -22,13 +22,14 @@ from crawltwin.model import CostWeights, Policy, Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
 from crawltwin.plan.limits import AIM_WORDS, IndexWithin, Limits
 
-_MEASURES = {
+AIM_MEASURES = {
     "robots": "mean_active_robots",
     "loss": "loss_probability",
     "obsolescence": "obsolescence_probability",
     "response": "mean_sojourn_served",
     "starvation": "starvation_probability",
 }
+"""The measure of each aim; the cost has several."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def aim_of(rates: FloatArray, cost: CostWeights, limits: Limits | None) -> Float
     """What is made small, for each row of rates: the cost, or what the limits name."""
     every = as_rates(rates)
     minimised = "cost" if limits is None else limits.minimise
-    return every.cost(cost) if minimised == "cost" else every.value(_MEASURES[minimised])
+    return every.cost(cost) if minimised == "cost" else every.value(AIM_MEASURES[minimised])
 
 
 def excess_of(rates: FloatArray, today: FloatArray, limits: Limits) -> FloatArray:
@@ -86,7 +87,7 @@ def excess_of(rates: FloatArray, today: FloatArray, limits: Limits) -> FloatArra
     found = [np.full(rates.shape[:-1], -1.0)]
     for name, bound in (("loss", limits.lose_at_most), ("obsolescence", limits.stale_at_most)):
         if bound is not None:
-            found.append((every.value(_MEASURES[name]) - bound) / max(bound, 1e-12))
+            found.append((every.value(AIM_MEASURES[name]) - bound) / max(bound, 1e-12))
     if limits.index_at_least is not None:
         found.append(limits.index_at_least - every.served / as_rates(today).served)
     return np.asarray(np.max(found, axis=0))

@@ -289,7 +289,7 @@ def _replay(
             )
             for scenario, keep in zip(today if learned else chosen, kept_times(fitted, day), strict=True)
         ]
-        at = min(range(len(every)), key=lambda k: (every[k].trusted, every[k].least_agreement))
+        at = min(range(len(every)), key=lambda k: every[k].rank)
         if day is None:
             return every[at]
         words = f"each part of the day was replayed by itself; shown is {day.clock(day.parts[at])}, which agrees least"

@@ -12,14 +12,13 @@ from typing import Any
 
 from crawltwin.model.errors import InputError
 from crawltwin.model.files import read_text
-from crawltwin.plan.config import settings_from_text
-from crawltwin.plan.settings import PlanSettings
+from crawltwin.plan.config import PlanFile
 
 TOLERANCE = 1e-9
 """Relative difference of two computed numbers that counts as the same, across machines and libraries."""
 ROUNDING = 1e-12
 """Absolute difference that does: of zeros that were rounded."""
-NOT_COMPARED = frozenset({"seconds", "versions", "what_if"})
+NOT_COMPARED = frozenset({"seconds", "versions"})
 
 
 @dataclass(frozen=True)
@@ -28,14 +27,15 @@ class EarlierPlan:
 
     Parameters
     ----------
-    settings : PlanSettings
+    said : PlanFile
+        Settings, and choices of reading and fitting.
     sources : mapping
         Files of the log with their digests.
     answer : mapping
         What `crawltwin plan --json` printed.
     """
 
-    settings: PlanSettings
+    said: PlanFile
     sources: Mapping[str, str]
     answer: Mapping[str, Any]
 
@@ -46,8 +46,8 @@ class EarlierPlan:
         try:
             held = json.loads(read_text(path, "--check"))
             origin = held["provenance"]
-            settings, sources = settings_from_text(origin["settings"], str(path)), dict(origin["sources"])
-            return cls(settings, sources, dict(held["data"]))
+            said, sources = PlanFile.from_text(origin["settings"], str(path)), dict(origin["sources"])
+            return cls(said, sources, dict(held["data"]))
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -63,8 +63,12 @@ class EarlierPlan:
 
 
 def digests(paths: Sequence[str]) -> dict[str, str]:
-    """SHA-256 of each file by its name without folders; standard input has none."""
-    return {Path(path).name: _digest(Path(path)) for path in paths if path != "-"}
+    """SHA-256 of each file by its name, without folders where that tells the files apart; standard input has none."""
+    files = [path for path in paths if path != "-"]
+    names = [Path(path).name for path in files]
+    if len(set(names)) < len(set(files)):
+        names = files
+    return {name: _digest(Path(path)) for name, path in zip(names, files, strict=True)}
 
 
 def _digest(path: Path) -> str:

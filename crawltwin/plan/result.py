@@ -16,23 +16,22 @@ from crawltwin.plan.day.schedule import DayPlan
 from crawltwin.plan.evidence.backlog import Backlog
 from crawltwin.plan.evidence.clock import WORDS, ClockBounds
 from crawltwin.plan.evidence.finish import FinishTimes
+from crawltwin.plan.evidence.replayed import ReplayedNumbers
 from crawltwin.plan.evidence.resampling import Spread, Uncertainty
 from crawltwin.plan.evidence.robot_law import FewerRobots
 from crawltwin.plan.evidence.robots import RobotsInLog
 from crawltwin.plan.evidence.today import ComparedLine, CostTerm, compared, cost_terms, decides_alone, fewer_pages
 from crawltwin.plan.evidence.unsuitable import fills_within_interval
-from crawltwin.plan.evidence.verdict import PlanVerdict
+from crawltwin.plan.evidence.verdict import PlanVerdict, undecided
 from crawltwin.plan.prepare import Input
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.what_if.assumed import Assumption
 from crawltwin.plan.what_if.polling import PolledPoint
 from crawltwin.plan.what_if.sweeps import Sweep
-from crawltwin.plan.wording import UNIT_OF_KIND, instruction
+from crawltwin.plan.wording import UNIT_OF_KIND, instruction, listed
 from fitting import FitResult
 from validate import CrossCheck
-from validate.logs.agreement import TRUSTED_BY, LogAgreement
-
-_RESTS_ON = {"arrival_rate": "deliveries", "loss_probability": "losses", "obsolescence_probability": "stale pages"}
+from validate.logs.agreement import LogAgreement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -219,8 +218,8 @@ class Plan(Drawn):
             words.append(f"the model fits the log poorly ({self._poor})")
         if self.check is not None and self.check.verdict == "different":
             words.append("the simulation gives other numbers than the solved model")
-        if self.replay is not None and not self.replay.trusted:
-            outside = ", ".join(self._replayed("different"))
+        if self._replayed is not None and self._replayed.against:
+            outside = listed(self._replayed.against)
             words.append(f"the replayed log lies outside what the model predicts ({outside})")
         words += [] if self.clock is None else self.clock.objections()
         if self.limited is not None and not self.limited.kept:
@@ -236,7 +235,8 @@ class Plan(Drawn):
     def _provisional(self) -> list[str]:
         words = [*self.limiting, *(one.in_words() for one in self.assumed if one.moves)]
         # Robots that finish their fetch stand in place of the stream whose fit was judged; only the replay judges them.
-        if self._poor and "losses" not in self._replayed("equivalent"):
+        replayed = self._replayed
+        if self._poor and (replayed is None or "losses" not in replayed.agreeing):
             words.append(
                 f"robots that finish their fetch stand in for a stream that fits the log poorly ({self._poor}), and "
                 "the replayed log does not confirm their losses"
@@ -256,29 +256,37 @@ class Plan(Drawn):
         within = fills_within_interval(self.fit, self.scenario.capacity)
         if within:
             words.append(within)
-        if self.replay is None:
+        if replayed is None:
             words.append("the log was not replayed under the policy")
-        elif not self._replayed("equivalent"):
-            words.append("the log is too short to check the model by replaying it")
-        if self.doubt is None:
-            words.append("the uncertainty of the decision is not known")
+        elif replayed.unsettled:
+            words.append(f"the log is too short to check {listed(replayed.unsettled)} by replaying it")
+        if replayed is not None and replayed.beside:
+            words.append(
+                f"the replayed log contradicts the model in {listed(replayed.beside)}, which do not decide here"
+            )
+        words.append("the uncertainty of the decision is not known" if self.doubt is None else undecided(self.doubt))
         if self.settings.quick:
             words.append("this is a first look (run it again without --quick)")
-        return words
+        return [one for one in words if one]
 
-    def _replayed(self, word: str) -> list[str]:
-        """The numbers on which a plan rests for which the replay of the log has this verdict."""
-        numbers = () if self.replay is None else self.replay.predictions
-        found = [one for one in numbers if one.measure in TRUSTED_BY and one.verdict.word == word]
-        return [_RESTS_ON[one.measure] for one in found]
+    @cached_property
+    def _replayed(self) -> ReplayedNumbers | None:
+        """The replayed log beside what decides; None where it was not replayed."""
+        if self.replay is None:
+            return None
+        limits = None if self.limited is None else self.limited.limits
+        assert self.scenario.cost is not None
+        return ReplayedNumbers(self.replay, self.solution.measures, self.scenario.cost, limits)
 
     def _checked(self) -> list[str]:
-        agree, open_ = (" and ".join(self._replayed(word)) for word in ("equivalent", "inconclusive"))
-        short = f", {open_} not contradicted by a log too short to check them" if open_ else ""
+        if self._replayed is None:
+            return []
+        harmless = self._replayed.harmless
+        short = f", and the choice does not hang on {listed(harmless)}, which it is too short to check" * bool(harmless)
         return [
             f"{self.fit.goodness.verdict} fit",
             "solved and simulated agree",
-            f"{agree} of the replayed log agree with the model{short}",
+            f"the replayed log agrees with the model in {listed(self._replayed.agreeing)}{short}",
         ]
 
     def to_json(self) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class PlanSettings:
 
     Limits are the main road: among the policies that keep them, the one with the least of `minimise` is chosen. Without
     limits the cost decides, with the weights of `cost`. `given` holds the names that the operator set, be it to their
-    defaults; `read_settings` keeps it for the list of inputs. `from_log` holds those that the log told.
+    defaults; `PlanFile` keeps it for the list of inputs. `from_log` holds those that the log told.
     """
 
     lose_at_most: float | None = setting(

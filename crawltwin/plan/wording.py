@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from crawltwin.model import Policy
@@ -137,6 +138,17 @@ def _digits(value: float, digits: int) -> str:
         return f"{value:.{digits}g}"
     text = f"{round(value, places):,.{max(0, places)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a list in a sentence.
+
+    Examples
+    --------
+    >>> listed(["losses"]), listed(["deliveries", "losses", "stale pages"])
+    ('losses', 'deliveries, losses and stale pages')
+    """
+    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
 def instruction(policy: Policy, capacity: int) -> str:

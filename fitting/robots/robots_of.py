@@ -42,6 +42,13 @@ class RobotsOf:
         faults.raise_if_any()
         return cls(tuple(found))
 
+    def __str__(self) -> str:
+        """The words that `read` takes; names without their folders where these tell the files apart."""
+        names = [Path(name).name for name, _ in self.numbers]
+        if len(set(names)) < len(names):
+            names = [name for name, _ in self.numbers]
+        return ",".join(f"{name}={number}" for name, (_, number) in zip(names, self.numbers, strict=True))
+
     def of(self, path: str | Path) -> int | None:
         """Robots of that file; None where it is not named."""
         named = dict(self.numbers)

@@ -96,6 +96,12 @@ class LogAgreement(Shown):
         """The smallest p-value of a difference, of the numbers that decide whether a plan may rest on the model."""
         return min((one.verdict.p_difference for one in self.predictions if one.measure in TRUSTED_BY), default=1.0)
 
+    @property
+    def rank(self) -> tuple[int, int, float]:
+        """By which several parts of a log are ordered, the one that agrees least first."""
+        words = [one.word for one in self.verdicts]
+        return -words.count("different"), -words.count("inconclusive"), self.least_agreement
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; `simulated` is the replayed one."""
         return {

@@ -12,13 +12,13 @@ from crawltwin.cli.output import save, say
 from crawltwin.model.errors import InputError
 from crawltwin.model.files import check_writable
 from crawltwin.model.settings import settings_of
-from crawltwin.plan.config import settings_text
+from crawltwin.plan.config import PlanFile
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.what_if.measuring import HOW_TO_MEASURE
 
 QUESTIONS = (
     ("robots", "How many robots wrote the log, and may run at most?"),
-    ("capacity", "How many pages may wait for the indexer before pages are dropped, and one being indexed?"),
+    ("capacity", "How many pages may be in the system, the one being indexed included, before pages are dropped?"),
     ("service_mean", "How long does the indexer need for a page, on average (2s, 0.1s)?"),
     ("obsolescence_mean", "After how long is a waiting page stale, on average (30min, 2d)? Empty: never."),
     ("lose_at_most", "What share of the pages may be lost (1%)?"),
@@ -28,7 +28,7 @@ QUESTIONS = (
 """What is asked, in this order."""
 
 
-def ask(settings: PlanSettings, path: str) -> PlanSettings:
+def ask(said: PlanFile, path: str) -> None:
     """Ask for each number, show how to measure it, and write the file.
 
     An empty answer keeps what was given before; what cannot be read is asked for again; the end of the input ends the
@@ -36,6 +36,7 @@ def ask(settings: PlanSettings, path: str) -> PlanSettings:
     """
     check_writable(path)
     say("Empty answers keep what stands in brackets. Times may have a unit: 90s, 5min, 1h, 2d.")
+    settings = said.settings
     readers = {field.name: one.read or whole for field, one in settings_of(PlanSettings)}
     for name, words in QUESTIONS:
         if name == "service_mean" and settings.processing_rate is not None:
@@ -43,9 +44,8 @@ def ask(settings: PlanSettings, path: str) -> PlanSettings:
         if name in HOW_TO_MEASURE:
             say(HOW_TO_MEASURE[name], style="dim")
         settings = _answered(settings, name, words, readers[name])
-    save(path, settings_text(settings))
+    save(path, replace(said, settings=settings).text())
     say(f"Plan with: crawltwin plan LOG --config {path}")
-    return settings
 
 
 def _answered(settings: PlanSettings, name: str, words: str, read: Any) -> PlanSettings:

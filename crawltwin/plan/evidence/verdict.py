@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from crawltwin.plan.evidence.replayed import ROOM
+from crawltwin.plan.evidence.resampling import CONFIDENCE, Uncertainty
+from crawltwin.plan.wording import in_percent
+
 Word = Literal["TRUSTED", "PROVISIONAL", "NOT TRUSTED"]
 
 
@@ -46,3 +50,16 @@ class PlanVerdict:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {"word": self.word, "reasons": list(self.reasons), "exit_code": self.exit_code}
+
+
+def undecided(doubt: Uncertainty) -> str:
+    """Why the resampled traces leave the decision open, as a clause; empty where they do not."""
+    if doubt.limits is not None:
+        few = doubt.share < CONFIDENCE
+        return f"the limits are kept on only {doubt.share:.0%} of the resampled traces" if few else ""
+    if doubt.regret_high <= ROOM * abs(doubt.cost.value):
+        return ""
+    return (
+        "the log is too short to tell which policy is best: in one of twenty resampled traces this one costs more than "
+        f"{in_percent(doubt.regret_high / abs(doubt.cost.value))} above the best"
+    )

@@ -7,9 +7,10 @@ import pytest
 from crawltwin.cli.main import main
 from crawltwin.model import InputError
 from crawltwin.plan import demo_trace
-from crawltwin.plan.earlier import EarlierPlan
+from crawltwin.plan.earlier import EarlierPlan, digests
 
-SETTINGS = ["--robots", "2", "--capacity", "6", "--processing-rate", "1500", "--lose-at-most", "50%", "--redraws", "0"]
+SETTINGS = ["--robots", "2", "--capacity", "6", "--processing-rate", "1500", "--cost", "loss=25000"]
+CHOICES = ["--ticks", "spread", "--model", "poisson", "--only-url", "http.*"]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,11 @@ def made(tmp_path_factory):
         "plan",
         str(log),
         *SETTINGS,
-        "--quick",
+        *CHOICES,
+        "--redraws",
+        "0",
+        "--margin",
+        "0.3",
         "--budget",
         "100000",
         "--report",
@@ -40,7 +45,9 @@ def test_the_report_says_where_its_numbers_come_from(made):
     origin = json.loads((report / "report.json").read_text())["provenance"]
     assert origin["sources"] == {log.name: hashlib.sha256(log.read_bytes()).hexdigest()}
     assert "robots = 2" in origin["settings"]
-    assert "lose_at_most = 0.5" in origin["settings"]
+    assert "loss = 25000" in origin["settings"]
+    assert '[reading]\nonly_url = "http.*"' in origin["settings"]
+    assert '[fitting]\nticks = "spread"\nmodel = "poisson"' in origin["settings"]
     assert origin["sources"][log.name] in (report / "report.html").read_text()
     assert origin["sources"][log.name] in (report / "report.md").read_text()
 
@@ -69,14 +76,34 @@ def test_a_changed_number_and_another_log_are_told(made, tmp_path):
 def test_a_rare_loss_is_compared_too(made):
     held = json.loads((made[1] / "report.json").read_text())["data"]
     rare, rarer = ({**held, "measures": {"loss_probability": loss}} for loss in (8e-10, 2e-10))
-    earlier = EarlierPlan(EarlierPlan.read(made[1]).settings, {}, rare)
+    earlier = EarlierPlan(EarlierPlan.read(made[1]).said, {}, rare)
     assert earlier.differences({}, rarer) == ["measures.loss_probability: was 8e-10, is 2e-10"]
 
 
-def test_settings_beside_a_check_are_refused_not_ignored(made, capsys):
+def test_the_sweeps_are_compared_too(made, capsys, tmp_path):
     log, report = made
-    assert main(["plan", str(log), "--check", str(report), "--robots", "3"]) == 2
-    assert "--check must stand without settings of the plan; got robots" in capsys.readouterr().err
+    held = json.loads((report / "report.json").read_text())
+    held["data"]["what_if"][0]["points"][1]["best"]["cost"] *= 1 + 1e-6
+    (tmp_path / "report.json").write_text(json.dumps(held))
+    assert main(["plan", str(log), "--check", str(tmp_path), "--json"]) == 1
+    (difference,) = json.loads(capsys.readouterr().out)["differences"]
+    assert difference.startswith("what_if[0].points[1].best.cost: was ")
+
+
+def test_files_of_one_name_in_several_folders_have_a_digest_each(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "crawl.log").write_text(folder)
+    paths = [str(tmp_path / folder / "crawl.log") for folder in ("one", "two")]
+    assert len(digests(paths)) == 2
+    assert list(digests(paths[:1])) == ["crawl.log"]
+
+
+@pytest.mark.parametrize("option", [("--robots", "3"), ("--ticks", "batch"), ("--format", "heritrix")])
+def test_settings_beside_a_check_are_refused_not_ignored(made, capsys, option):
+    log, report = made
+    assert main(["plan", str(log), "--check", str(report), *option]) == 2
+    assert "--check must stand without settings and options of the plan; got" in capsys.readouterr().err
 
 
 def test_what_is_no_report_is_refused(tmp_path):

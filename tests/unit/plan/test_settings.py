@@ -1,14 +1,16 @@
 """What the operator may say: on the command line, in a file, both; and every complaint."""
 
 import io
+import re
 
 import pytest
 
 from crawltwin.cli.main import main
 from crawltwin.model import CostWeights, InputError
-from crawltwin.plan.config import read_settings, settings_from_text, settings_text
+from crawltwin.plan.config import PlanFile
 from crawltwin.plan.limits import IndexWithin, Limits
 from crawltwin.plan.settings import NamedWeights, PlanSettings
+from fitting.robots.robots_of import RobotsOf
 
 
 def test_weights_on_the_command_line():
@@ -34,7 +36,7 @@ def test_wrong_weights(text, complaint):
 def test_the_command_line_overrules_the_file(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text("robots = 4\ncapacity = 30\nprocessing-rate = 6000\n[cost]\nloss = 2\n")
-    found = read_settings(path, {"capacity": 20, "seed": None})
+    found = PlanFile.read(path, settings={"capacity": 20, "seed": None}).settings
     assert (found.robots, found.capacity, found.processing_rate, found.seed) == (4, 20, 6000, 1)
     assert found.cost == NamedWeights((("loss", 2),))
     assert found.given == {"robots", "capacity", "processing_rate", "cost"}
@@ -43,13 +45,13 @@ def test_the_command_line_overrules_the_file(tmp_path):
 def test_wrong_files(tmp_path):
     path = tmp_path / "plan.toml"
     with pytest.raises(InputError, match="--config must exist"):
-        read_settings(path, {})
+        PlanFile.read(path)
     path.write_text("robots = [")
     with pytest.raises(InputError, match="--config must be valid TOML"):
-        read_settings(path, {})
+        PlanFile.read(path)
     path.write_text("robts = 4\n[cost]\nlosses = 1\n")
     with pytest.raises(InputError) as caught:
-        read_settings(path, {})
+        PlanFile.read(path)
     assert "Did you mean 'robots'?" in str(caught.value)
     assert "cost must have weights named loss" in str(caught.value)
 
@@ -81,7 +83,7 @@ def test_robots_that_were_not_there_scale_the_clock():
 def test_limits_in_words(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text('lose_at_most = "1%"\nindex_within = "1h:95%"\nobsolescence_mean = "30min"\n')
-    found = read_settings(path, {"minimise": "robots"})
+    found = PlanFile.read(path, settings={"minimise": "robots"}).settings
     assert (found.lose_at_most, found.index_within) == (0.01, IndexWithin(3600.0, 0.95))
     assert found.obsolescence_mean == 1800
     assert found.limits.minimise == "robots"
@@ -101,7 +103,7 @@ def test_limits_in_words(tmp_path):
 )
 def test_wrong_limits(line, complaint):
     with pytest.raises(InputError, match=complaint):
-        settings_from_text(line)
+        PlanFile.from_text(line)
 
 
 def test_settings_are_written_and_read_back():
@@ -114,9 +116,45 @@ def test_settings_are_written_and_read_back():
         what_if=False,
         cost=CostWeights(loss=3),
     )
-    again = settings_from_text(settings_text(settings))
+    again = PlanFile.from_text(PlanFile(settings).text()).settings
     assert (again.robots, again.limits, again.service_mean, again.what_if) == (4, settings.limits, 2.5, False)
     assert dict(again.cost.weights)["loss"] == 3
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        ("reading", "pattern", r'(?P<time>\d+) "x" (?P<size>\d+)\\'),
+        ("reading", "where", ('message="Page Finished"', "level~info|warn")),
+        ("reading", "max_broken", 0.25),
+        ("reading", "log_format", "heritrix"),
+        ("fitting", "period", None),
+        ("fitting", "stretch", "2"),
+        ("fitting", "max_branches", 3),
+        ("fitting", "robots_of", RobotsOf((("one.log", 1), ("two.log", 2)))),
+    ],
+)
+def test_choices_of_reading_and_fitting_are_written_and_read_back(part, name, value):
+    said = PlanFile(PlanSettings(), **{part: {name: value}})
+    assert getattr(PlanFile.from_text(said.text()), part) == {name: value}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[reading]\nformt = 1", "the key must be one of format, timezone"),
+        ("[fitting]\nseed = 1", "got 'seed' at fitting.seed"),
+        ('[fitting]\npause = "soon"', "pause must be a number; got 'soon'"),
+        ("[fitting]\nmax_phases = 1.5", "max_phases must be a whole number; got 1.5"),
+        ('[fitting]\nticks = "never"', "ticks must be one of judge, spread, batch; got 'never'"),
+        ("[reading]\ntimezone = 3", "timezone must be a text; got 3"),
+        ('[reading]\nwhere = "a=b"', "where must be a list of texts; got 'a=b'"),
+        ("reading = 3", "reading must be a table of options; got 3"),
+    ],
+)
+def test_wrong_choices_of_reading_and_fitting(text, complaint):
+    with pytest.raises(InputError, match=re.escape(complaint)):
+        PlanFile.from_text(text)
 
 
 def test_the_dialogue_asks_again_and_writes_the_file(tmp_path, monkeypatch, capsys):
@@ -124,7 +162,7 @@ def test_the_dialogue_asks_again_and_writes_the_file(tmp_path, monkeypatch, caps
     answers = ["4", "", "soon", "2s", "30min", "1%", "1h", "1h:95%", ""]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
     assert main(["plan", "never-read.log", "--ask", "--config", str(path)]) == 0
-    found = read_settings(path, {})
+    found = PlanFile.read(path).settings
     assert (found.robots, found.service_mean, found.obsolescence_mean) == (4, 2.0, 1800.0)
     assert found.limits == Limits(0.01, None, IndexWithin(3600.0, 0.95), None, "robots")
     assert not found.is_given("capacity")
@@ -144,6 +182,8 @@ def test_the_dialogue_asks_nothing_that_it_could_not_write(monkeypatch, capsys):
 
 def test_the_end_of_the_input_ends_the_dialogue(tmp_path, monkeypatch):
     path = tmp_path / "plan.toml"
+    path.write_text('[reading]\ntimezone = "Europe/Paris"\n')
     monkeypatch.setattr("sys.stdin", io.StringIO("3\n"))
     assert main(["plan", "never-read.log", "--ask", "--config", str(path)]) == 0
-    assert read_settings(path, {}).robots == 3
+    assert PlanFile.read(path).settings.robots == 3
+    assert PlanFile.read(path).reading == {"timezone": "Europe/Paris"}

@@ -7,10 +7,12 @@ import pytest
 
 from analytic import solve
 from crawltwin.model import CostWeights, examples
+from crawltwin.model.rates import Rates
 from crawltwin.pages.plan import _choice
 from crawltwin.plan.evidence.resampling import Spread
 from crawltwin.plan.evidence.today import compared, cost_terms, decides_alone, fewer_pages
 from crawltwin.plan.evidence.verdict import PlanVerdict
+from crawltwin.plan.limits import IndexWithin, Limits
 from crawltwin.plan.result import Plan
 from crawltwin.plan.settings import PlanSettings
 
@@ -18,10 +20,33 @@ LOG = {"counted": False, "batches": SimpleNamespace(segments=None)}
 POOR = SimpleNamespace(verdict="poor", words=("tails differ",))
 
 
-def _replayed(**words):
-    """A replay with these verdicts on its numbers."""
-    found = [SimpleNamespace(measure=name, verdict=SimpleNamespace(word=word)) for name, word in words.items()]
-    return SimpleNamespace(trusted=True, predictions=found)
+MEASURES = solve(examples.load("paper")).measures
+
+
+def _replayed(open_by=0.001, **words):
+    """A replay with these verdicts on its numbers; a longer log would give what is solved, plus or minus `open_by`."""
+    found = [
+        SimpleNamespace(
+            measure=name,
+            verdict=SimpleNamespace(
+                word=word,
+                low=MEASURES[name] - open_by,
+                high=MEASURES[name] + open_by,
+                comparison=SimpleNamespace(solved=MEASURES[name]),
+            ),
+        )
+        for name, word in words.items()
+    ]
+    return SimpleNamespace(predictions=found)
+
+
+def _limited(**limits):
+    return SimpleNamespace(kept=True, limits=Limits(**limits))
+
+
+def _doubt(**changes):
+    parts = {"limits": None, "share": 1.0, "regret_high": 0.0, "cost": Spread(60.0)}
+    return SimpleNamespace(**(parts | changes))
 
 
 def _plan(**changes) -> Plan:
@@ -29,12 +54,15 @@ def _plan(**changes) -> Plan:
     good = SimpleNamespace(verdict="good", words=("as it should be",))
     parts = {
         "fit": SimpleNamespace(goodness=good, **LOG),
-        "scenario": SimpleNamespace(capacity=20, arrivals=SimpleNamespace(kind="thinned")),
+        "scenario": SimpleNamespace(
+            capacity=20, arrivals=SimpleNamespace(kind="thinned"), cost=examples.load("paper").cost
+        ),
+        "solution": SimpleNamespace(measures=MEASURES),
         "settings": PlanSettings(robots=4, lose_at_most=0.01),
-        "limited": SimpleNamespace(kept=True),
+        "limited": _limited(lose_at_most=MEASURES["loss_probability"] + 0.01),
         "check": SimpleNamespace(verdict="equivalent"),
         "replay": _replayed(arrival_rate="equivalent", loss_probability="inconclusive"),
-        "doubt": SimpleNamespace(),
+        "doubt": _doubt(),
         "assumed": (),
     }
     found = object.__new__(Plan)
@@ -48,7 +76,72 @@ def test_nothing_missing_and_nothing_against_it():
     assert (verdict.word, verdict.exit_code) == ("TRUSTED", 0)
     assert "solved and simulated agree" in verdict.in_words()
     # What is inconclusive is not called a check.
-    assert "deliveries of the replayed log agree with the model, losses not contradicted" in verdict.in_words()
+    assert "agrees with the model in deliveries, and the choice does not hang on losses" in verdict.in_words()
+
+
+def test_one_number_that_agrees_is_not_enough():
+    wide = _replayed(open_by=0.05, arrival_rate="equivalent", loss_probability="inconclusive")
+    verdict = _plan(replay=wide).verdict
+    assert verdict.word == "PROVISIONAL"
+    assert "the log is too short to check losses by replaying it" in verdict.in_words()
+
+
+@pytest.mark.parametrize(
+    ("limits", "measure", "word"),
+    [
+        # What has no part in the choice may stay open.
+        ({"lose_at_most": 0.9}, "starvation_probability", "TRUSTED"),
+        ({"lose_at_most": 0.9}, "mean_sojourn_served", "TRUSTED"),
+        ({"lose_at_most": 0.9}, "loss_probability", "TRUSTED"),
+        # What is made small, or stands behind another limit, may not.
+        ({"lose_at_most": 0.9, "minimise": "starvation"}, "starvation_probability", "PROVISIONAL"),
+        ({"index_within": IndexWithin(60.0, 0.9)}, "mean_sojourn_served", "PROVISIONAL"),
+        ({"index_at_least": 0.9}, "loss_probability", "PROVISIONAL"),
+        ({"lose_at_most": 0.9}, "arrival_rate", "PROVISIONAL"),
+    ],
+)
+def test_a_plan_is_trusted_where_the_numbers_that_decide_are_settled(limits, measure, word):
+    numbers = {"arrival_rate": "equivalent"} | {measure: "inconclusive"}
+    assert _plan(replay=_replayed(**numbers), limited=_limited(**limits)).verdict.word == word
+
+
+@pytest.mark.parametrize(("loss", "word"), [(0.0, "TRUSTED"), (5.0, "TRUSTED"), (500.0, "PROVISIONAL")])
+def test_with_weights_an_open_number_may_move_the_cost_by_a_tenth(loss, word):
+    """The loss is open by 0.05: the cost moves by its weight times the arrival rate times 0.05."""
+    cost = CostWeights(loss=loss, obsolescence=10, response=2, robots=20, starvation=300)
+    moved = loss * MEASURES["arrival_rate"] * 0.05 / Rates.from_measures(MEASURES).cost(cost)
+    assert (moved > 0.1) == (word == "PROVISIONAL")
+    found = _plan(
+        limited=None,
+        settings=PlanSettings(robots=4, cost=cost),
+        scenario=SimpleNamespace(capacity=20, arrivals=SimpleNamespace(kind="thinned"), cost=cost),
+        replay=_replayed(open_by=0.05, arrival_rate="equivalent", loss_probability="inconclusive"),
+    )
+    assert found.verdict.word == word
+
+
+def test_a_contradiction_in_a_number_that_does_not_decide_is_not_passed_over():
+    verdict = _plan(replay=_replayed(arrival_rate="equivalent", mean_pages="different")).verdict
+    assert verdict.word == "PROVISIONAL"
+    assert "contradicts the model in the backlog" in verdict.in_words()
+
+
+def test_a_contradiction_in_what_has_a_weight_speaks_against_the_plan():
+    numbers = _replayed(arrival_rate="equivalent", starvation_probability="different")
+    assert _plan(replay=numbers, limited=_limited(lose_at_most=0.9, minimise="cost")).verdict.word == "NOT TRUSTED"
+
+
+@pytest.mark.parametrize(
+    ("doubt", "reason"),
+    [
+        ({"limits": Limits(lose_at_most=0.1), "share": 0.5}, "the limits are kept on only 50% of the resampled traces"),
+        ({"regret_high": 12.0}, "in one of twenty resampled traces this one costs more than 20% above the best"),
+    ],
+)
+def test_resampled_traces_that_leave_the_decision_open(doubt, reason):
+    verdict = _plan(doubt=_doubt(**doubt)).verdict
+    assert verdict.word == "PROVISIONAL"
+    assert reason in verdict.in_words()
 
 
 @pytest.mark.parametrize(
@@ -60,16 +153,7 @@ def test_nothing_missing_and_nothing_against_it():
         ),
         ({"check": SimpleNamespace(verdict="different")}, "the simulation gives other numbers"),
         (
-            {
-                "replay": SimpleNamespace(
-                    trusted=False,
-                    predictions=(
-                        SimpleNamespace(
-                            measure="loss_probability", inside=False, verdict=SimpleNamespace(word="different")
-                        ),
-                    ),
-                )
-            },
+            {"replay": _replayed(loss_probability="different")},
             "the replayed log lies outside what the model predicts (losses)",
         ),
     ],
@@ -88,7 +172,7 @@ def test_what_speaks_against_a_plan(changes, reason):
         ({"settings": PlanSettings(lose_at_most=0.01)}, "number of robots was not given"),
         ({"settings": PlanSettings(robots=4), "limited": None}, "neither limits"),
         ({"check": SimpleNamespace(verdict="inconclusive")}, "too short to check the solved numbers"),
-        ({"replay": _replayed(arrival_rate="inconclusive")}, "too short to check the model by replaying it"),
+        ({"replay": _replayed(arrival_rate="inconclusive")}, "too short to check deliveries by replaying it"),
         ({"limiting": ("the rate swings by 60% over the day",)}, "the rate swings by 60% over the day"),
         ({"replay": None}, "not replayed"),
         ({"doubt": None}, "uncertainty"),
@@ -105,7 +189,9 @@ def test_what_makes_a_plan_provisional(changes, reason):
 def test_fetching_robots_in_place_of_a_poor_stream_are_trusted_only_where_the_replay_confirms_losses(losses, word):
     found = _plan(
         fit=SimpleNamespace(goodness=POOR, **LOG),
-        scenario=SimpleNamespace(arrivals=SimpleNamespace(kind="fetching"), capacity=20),
+        scenario=SimpleNamespace(
+            arrivals=SimpleNamespace(kind="fetching"), capacity=20, cost=examples.load("paper").cost
+        ),
         replay=_replayed(arrival_rate="equivalent", loss_probability=losses),
     )
     assert found.verdict.word == word
@@ -113,9 +199,8 @@ def test_fetching_robots_in_place_of_a_poor_stream_are_trusted_only_where_the_re
 
 
 def test_only_numbers_that_contradict_the_model_are_named():
-    numbers = _replayed(arrival_rate="equivalent", loss_probability="different", starvation_probability="different")
-    found = _plan(replay=SimpleNamespace(trusted=False, predictions=numbers.predictions))
-    assert found.verdict.in_words().endswith("predicts (losses).")
+    numbers = _replayed(arrival_rate="equivalent", loss_probability="different", mean_pages="different")
+    assert _plan(replay=numbers).verdict.in_words().endswith("predicts (losses).")
 
 
 def test_a_number_that_does_not_move_the_policy_is_not_missing():

@@ -136,5 +136,6 @@ def _write_report(directory: str, found: Plan | Unsuitable, sources: dict[str, s
     from crawltwin.pages.explore import explore_page
     from crawltwin.plan.what_if.explored import explored_policies
 
-    beside = _exports(found) | {"explore.html": explore_page(explored_policies(found.optimum, found.settings))}
+    explored = explored_policies(found.optimum, found.settings, found.day)
+    beside = _exports(found) | {"explore.html": explore_page(explored)}
     save_report(plan_report(found, command_line(), sources, said), directory, beside)

@@ -55,6 +55,7 @@ def explore_page(found: Explored) -> str:
         styles=["style.css", "explore.css"],
         title=f"Explore: {scenario.title or 'a crawler'}",
         count=f"{len(policies):,}",
+        day=found.day,
         weights=[
             {"key": key, "label": f"Weight of {label}", "hint": hint, "shown": _shown(weights.get(key, 0.0))}
             for key, (label, hint) in _WEIGHTS.items()

@@ -23,14 +23,6 @@ from crawltwin.plan.wording import in_percent, instruction
 from crawltwin.report import Block, Cell, Code, Column, Note, Points, Report, Section, Table, Text, Tone, gather
 
 VERDICT_TONES: dict[str, Tone] = {"TRUSTED": "good", "PROVISIONAL": "warn", "NOT TRUSTED": "bad"}
-_TERMS = {
-    "loss": "lost pages",
-    "obsolescence": "stale pages",
-    "response": "time until indexed",
-    "robots": "running robots",
-    "starvation": "idle indexer",
-    "switching": "switching robots",
-}
 
 
 def plan_report(
@@ -214,7 +206,7 @@ def _cost(found: Plan) -> list[Block]:
             ["term", Column("weight", "number"), Column("cost", "number"), Column("share", "number")],
             [
                 (
-                    _TERMS[term.name],
+                    term.words,
                     Cell(term.weight, f"{term.weight:.5g}"),
                     Cell(term.cost, f"{term.cost:.4g}"),
                     Cell(term.share, f"{term.share:.1%}"),
@@ -223,7 +215,7 @@ def _cost(found: Plan) -> list[Block]:
             ],
             name="cost-terms",
         ),
-        cost_picture({_TERMS[term.name]: term.cost for term in found.terms}),
+        cost_picture({term.words: term.cost for term in found.terms}),
     ]
 
 

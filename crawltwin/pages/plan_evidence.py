@@ -133,8 +133,9 @@ def day_blocks(day: DayPlan) -> list[Block]:
     return [
         *blocks,
         Text(
-            "Averages over the day stand in the comparison above. The check by simulation and the backlog below are "
-            "those of the busiest part; of the replayed log the part that agrees least is shown."
+            "Averages over the day stand in the comparison above, on the page to explore and in the table on polling. "
+            "The check by simulation and the backlog below are those of the busiest part; of the replayed log the part "
+            "that agrees least is shown."
         ),
     ]
 

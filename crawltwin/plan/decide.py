@@ -195,7 +195,7 @@ def _decide(
             else None
         )
         or (),
-        polling=steps.attempt("asking what polling costs", lambda: polling_of(solve(busiest))) or (),
+        polling=steps.attempt("asking what polling costs", lambda: polling_of(under, parts)) or (),
         robots=robots,
         fewer=steps.attempt("asking about fewer robots", lambda: fewer_robots(fitted, chosen, settings)),
         limiting=tuple(

@@ -217,7 +217,9 @@ def _control(fit: FitResult, settings: PlanSettings) -> Input:
         told = "; ".join((*model.words, fit.evidence.words)) if fit.evidence.known else "; ".join(model.words)
         return Input("what fewer robots bring", f"as learned from the log ({model.kind})", "log", told)
     words = {
-        "thinned": f"r robots deliver each batch of the log with probability r/{settings.recorded}",
+        "thinned": f"r robots deliver each batch of the log with probability r/{settings.recorded}"
+        if settings.recorded > 1
+        else "one robot delivers the log as it is",
         "scaled": "r robots deliver what one would, r times as fast",
     }[settings.control_in_force]
     return Input("what fewer robots bring", words, _origin(settings, "control"), fit.evidence.words)
@@ -273,6 +275,6 @@ def _weights(settings: PlanSettings, scenario: Scenario) -> list[Input]:
     return [
         Input(f"cost of {name}", f"{getattr(scenario.cost, name):.6g}", "given")
         if name in said
-        else Input(f"cost of {name}", f"{getattr(scenario.cost, name):.6g}", "default", words[name])
+        else Input(f"cost of {name}", f"{getattr(scenario.cost, name):.4g}", "default", words[name])
         for name in WEIGHTS
     ]

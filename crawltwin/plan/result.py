@@ -178,6 +178,8 @@ class Plan(Drawn):
     def gain_words(self) -> str:
         """The cost beside that of the best fixed number of robots; a policy for two readings may cost more in one."""
         gain = self.optimum.profit
+        if len(self.optimum.best.robots) == 1 and gain < 0.05:
+            return "the least of all numbers of robots that never change"
         return f"{abs(gain):.1f}% {'below' if gain >= 0 else 'above'} the best fixed number of robots"
 
     @property

@@ -114,19 +114,26 @@ def _unit(value: float, kind: Kind) -> tuple[float, str]:
 
 
 def rounded(value: float, low: float, high: float) -> str:
-    """A number to the digits that its interval allows: of the half width one digit, or two where it begins below 3.55.
+    """A number to the place that its interval allows: of the half width one digit, or two where it begins below 3.55.
+
+    Value and ends of an interval have the same number of places, zeros at the end included.
 
     Examples
     --------
-    >>> rounded(12.34567, 11.9, 12.8), rounded(12.34567, 12.1, 12.6)
-    ('12.3', '12.35')
+    >>> rounded(12.34567, 11.9, 12.8), rounded(12.34567, 12.1, 12.6), rounded(12.6, 12.1, 12.6)
+    ('12.3', '12.35', '12.60')
     """
-    half = (high - low) / 2
-    if not math.isfinite(half) or half <= 0 or value == 0:
+    half, largest = (high - low) / 2, max(abs(value), abs(low), abs(high))
+    if not math.isfinite(half) or half <= 0 or not _EVERYDAY[0] <= largest < _EVERYDAY[1]:
         return _digits(value, 3)
     place = math.floor(math.log10(half))
-    digits = math.floor(math.log10(abs(value))) - place + (2 if half < 3.55 * 10**place else 1)
-    return _digits(value, min(6, max(1, digits)))
+    places = (1 if half < 3.55 * 10**place else 0) - place
+    places = min(places, 5 - math.floor(math.log10(largest)))
+    return f"{round(value, places) + 0.0:,.{max(0, places)}f}"
+
+
+_EVERYDAY = (1e-4, 1e12)
+"""Sizes of numbers that are written without a power of ten."""
 
 
 def _digits(value: float, digits: int) -> str:
@@ -134,7 +141,7 @@ def _digits(value: float, digits: int) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     places = digits - 1 - math.floor(math.log10(abs(value)))
-    if abs(value) >= 1e12 or abs(value) < 1e-4:
+    if not _EVERYDAY[0] <= abs(value) < _EVERYDAY[1]:
         return f"{value:.{digits}g}"
     text = f"{round(value, places):,.{max(0, places)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

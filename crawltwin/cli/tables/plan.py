@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawltwin.cli.output import say, show_notes, show_table
+from crawltwin.model import MEASURES
 from crawltwin.plan.what_if.polling import HEADINGS
 from crawltwin.plan.wording import kind_of, with_interval
 from crawltwin.report.inline import plain
@@ -49,7 +50,7 @@ def show_plan(found: Plan) -> None:
             show_table(f"missing: {one.name} ({one.option})", (one.name.removeprefix("the "), "policy"), points)
     if found.polling:
         columns = (HEADINGS[0], *(f">{one}" for one in HEADINGS[1:]))
-        own = f", {found.day.clock(found.day.busiest)}" if found.day is not None else ""
+        own = f", over the {found.day.season.name}" if found.day is not None else ""
         show_table(f"the same policy, looked at less often{own}", columns, [point.shown() for point in found.polling])
     _show_checks(found)
     inputs = [(one.name, one.value, _ORIGINS[one.source]) for one in found.inputs]
@@ -67,7 +68,7 @@ def _show_choice(found: Plan) -> None:
     proved = found.certificate is not None and found.certificate.threshold_is_best
     say(
         f"{plain(found.cost_words)}{' No better backlog rule exists.' if proved else ''}",
-        f"The cost comes from: {', '.join(f'{term.name} {term.share:.1%}' for term in found.terms)}.",
+        f"The cost comes from: {', '.join(f'{one.words} {one.share:.1%}' for one in found.terms if one.cost)}.",
     )
 
 
@@ -79,7 +80,7 @@ def _show_checks(found: Plan) -> None:
         return
     rows = [
         (
-            one.measure.replace("_", " "),
+            MEASURES[one.measure].words,
             with_interval(one.mean, one.low, one.high, kind=kind_of(one.measure)),
             with_interval(one.replayed, kind=kind_of(one.measure)),
             "yes" if one.inside else "NO",

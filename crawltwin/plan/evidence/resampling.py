@@ -104,10 +104,8 @@ class Uncertainty:
 
     Parameters
     ----------
-    redraws, failed : int
-        Resampled traces that were used, and those on which the fit or the chain failed.
-    candidates : int
-        Policies compared on each.
+    redraws, failed, candidates : int
+        Resampled traces that were used, those on which the fit or the chain failed, policies compared on each.
     share : float
         Of the resampled traces on which the recommended policy is the best; where limits decide: on which it keeps
         the limits on numbers of pages.
@@ -156,6 +154,8 @@ class Uncertainty:
         often = f"On {self.share:.0%}" if self.share < 1 else "On all"
         if self.limits is not None:
             return (f"{often} of {self.redraws} resampled traces it keeps the limits on numbers of pages.",)
+        if self.candidates == 1:
+            return ("There is one policy to choose, so the resampled traces do not bear on the choice.",)
         words = [f"{often} of {self.redraws} resampled traces `{policy}` is the best of {self.candidates} policies."]
         if self.share < 1:
             words.append(

@@ -66,8 +66,8 @@ class RobotsInLog:
         if self.in_flight is not None and self.in_flight > fetches * (1 + EDGE):
             return (
                 f"the number of robots does not fit the log: {self.in_flight:.3g} fetches were under way on average, "
-                f"and {self.robots} robots of {self.fetches_per_robot} can have {fetches} at most (give --robots, or "
-                f"--fetches-per-robot {math.ceil(self.in_flight / self.robots)} or more)"
+                f"and the plan knows of at most {fetches} at a time (give --robots, or --fetches-per-robot "
+                f"{math.ceil(self.in_flight / self.robots)} or more)"
             )
         if self.workers is not None and fetches > self.workers:
             return (

@@ -59,6 +59,17 @@ class ComparedLine:
         return {"question": self.question.words, "today": self.today.to_json(), "plan": self.recommended.to_json()}
 
 
+TERMS = {
+    "loss": "lost pages",
+    "obsolescence": "stale pages",
+    "response": "time until indexed",
+    "robots": "running robots",
+    "starvation": "an idle indexer",
+    "switching": "switching robots",
+}
+"""The terms of the cost, for people."""
+
+
 @dataclass(frozen=True)
 class CostTerm:
     """One term of the cost under the recommended policy."""
@@ -67,6 +78,11 @@ class CostTerm:
     weight: float
     cost: float
     share: float
+
+    @property
+    def words(self) -> str:
+        """What costs, for people."""
+        return TERMS[self.name]
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""
@@ -116,17 +132,9 @@ def decides_alone(terms: tuple[CostTerm, ...]) -> str:
     """A warning where one term of the cost decides by itself; else nothing."""
     if not terms or terms[0].share < ALONE:
         return ""
-    words = {
-        "loss": "lost pages",
-        "obsolescence": "stale pages",
-        "response": "the time until a page is indexed",
-        "robots": "running robots",
-        "starvation": "the idle indexer",
-        "switching": "switching robots",
-    }[terms[0].name]
     return (
-        f"One term decides alone: {words} makes up {terms[0].share:.0%} of the cost, so the other weights hardly "
-        "matter. Check whether that is meant, or give limits instead of weights."
+        f"One term decides alone: {terms[0].share:.0%} of the cost comes from {terms[0].words}, so the other weights "
+        "hardly matter. Check whether that is meant, or give limits instead of weights."
     )
 
 

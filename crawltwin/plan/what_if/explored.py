@@ -11,11 +11,12 @@ import numpy as np
 from analytic import Optimum
 from analytic.chain.rewards import RATES
 from analytic.policy.banded_table import PolicyTables
-from analytic.policy.memory.evaluator import rates_of_levels
 from analytic.policy.modes import as_rates
 from analytic.policy.tables import single_clock, table_of
 from crawltwin.model import LevelPolicy, Scenario
 from crawltwin.model.checks import FloatArray
+from crawltwin.plan.day.parts import WHOLE_DAY, at_pace, over_day, rates_over_day
+from crawltwin.plan.day.schedule import DayPlan
 from crawltwin.plan.limits import Limits
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.wording import instruction
@@ -96,6 +97,8 @@ class Explored:
     limits : Limits or None
         What decided, where it was not the cost.
     fetches_per_robot : int
+    day : str
+        What a reader should know where the rate follows the time of day; empty where it does not.
     """
 
     scenario: Scenario
@@ -106,6 +109,7 @@ class Explored:
     worlds: tuple[World, ...] = ()
     limits: Limits | None = None
     fetches_per_robot: int = 1
+    day: str = ""
 
     @property
     def weights(self) -> dict[str, float]:
@@ -124,8 +128,12 @@ class Explored:
         return {"lost": self.limits.lose_at_most, "stale": self.limits.stale_at_most}
 
 
-def explored_policies(optimum: Optimum, settings: PlanSettings | None = None) -> Explored:
-    """Everything that the page needs. Cost: one more evaluation of every policy, for the level distributions."""
+def explored_policies(optimum: Optimum, settings: PlanSettings | None = None, day: DayPlan | None = None) -> Explored:
+    """Everything that the page needs; averages over the day where the rate follows it.
+
+    Cost: for each part of the day an evaluation of every policy at each speed, and one for the level distributions.
+    """
+    parts = (WHOLE_DAY,) if day is None else day.parts
     scenario, said = optimum.scenario, settings or PlanSettings()
     # Policies of robots that finish their fetch are solved one by one: fewer of them, without distributions of levels.
     plain = scenario.arrivals.kind != "fetching"
@@ -133,7 +141,10 @@ def explored_policies(optimum: Optimum, settings: PlanSettings | None = None) ->
     tables, rates = optimum.tables[chosen], optimum.rates[chosen]
     own = np.array(table_of(optimum.best.robots, optimum.best.thresholds, scenario.capacity))
     measured = _measured(rates)
-    levels = PolicyTables(scenario).level_distributions(tables) if plain and single_clock(scenario) else None
+    levels = None
+    if plain and single_clock(scenario):
+        by_part = [PolicyTables(at_pace(scenario, part.pace)).level_distributions(tables) for part in parts]
+        levels = over_day(np.stack(by_part), parts)
     policies = [
         ExploredPolicy(
             LevelPolicy(row).short,
@@ -146,11 +157,27 @@ def explored_policies(optimum: Optimum, settings: PlanSettings | None = None) ->
     ]
     at = int(np.flatnonzero((tables == own).all(axis=1))[0])
     worlds = tuple(
-        World(*speeds, _measured(rates_of_levels(changed, tables), digits=5))
+        World(*speeds, _measured(rates_over_day(changed, [tables] * len(parts), parts), digits=5))
         for speeds, changed in _other_worlds(scenario, SPEEDS if plain and len(tables) <= MANY else FEW_SPEEDS)
     )
     return Explored(
-        scenario, tuple(policies), at, len(optimum.tables), optimum.method, worlds, said.limits, said.fetches_per_robot
+        scenario,
+        tuple(policies),
+        at,
+        len(optimum.tables),
+        optimum.method,
+        worlds,
+        said.limits,
+        said.fetches_per_robot,
+        "" if day is None else _day_words(day),
+    )
+
+
+def _day_words(day: DayPlan) -> str:
+    own = " The plan recommends a policy for each part: see the report." if day.worth_it else ""
+    return (
+        f"The pace of this crawl changes over the {day.season.name}: every number here is an average over its "
+        f"{len(day.parts)} parts, with one policy for all of them.{own}"
     )
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analytic import Solution, solve
 from crawltwin.model import Scenario, ThresholdPolicy
+from crawltwin.plan.day.parts import WHOLE_DAY, day_solution
 from crawltwin.plan.wording import in_percent, in_time
+from fitting.season.pace import PacePart
+
+DAY = 86_400.0
 
 MULTIPLES = (1.0, 5.0, 30.0, 200.0)
 """Mean distances between looks, in mean times between pages, before they are rounded."""
-_STEPS = (1.0, 2.0, 5.0, 10.0)
+_STEPS = {1.0: (1, 2, 5, 10, 20, 30, 60), 60.0: (1, 2, 5, 10, 20, 30, 60), 3_600.0: (1, 2, 4, 8, 12, 24)}
+"""Times that people choose, in seconds, minutes and hours; else 1, 2, 5 times a power of ten seconds or days."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class PolledPoint:
             in_percent(self.measures["obsolescence_probability"]),
             "–" if times is None else in_time(times),
             f"{self.measures['mean_active_robots']:.3g}",
-            "–" if self.extra is None else in_percent(self.extra),
+            "–" if self.extra is None else in_percent(round(self.extra, 4)),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -61,30 +66,42 @@ _KEPT = ("loss_probability", "obsolescence_probability", "mean_sojourn_served", 
 
 
 def rounded(time: float) -> float:
-    """The nearest of 1, 2, 5 times a power of ten.
+    """The nearest time that people would choose.
 
     Examples
     --------
-    >>> rounded(0.23), rounded(4.1), rounded(36.0)
-    (0.2, 5.0, 50.0)
+    >>> rounded(0.23), rounded(4.1), rounded(36.0), rounded(1000.0)
+    (0.2, 5.0, 30.0, 1200.0)
     """
-    power = 10.0 ** math.floor(math.log10(time))
-    return float(f"{min(_STEPS, key=lambda step: abs(math.log(step * power / time))) * power:.3g}")
+    unit = max((size for size in _STEPS if size <= time), default=1.0)
+    steps: Sequence[float] = _STEPS[unit]
+    if time < 1 or time >= DAY:
+        unit = 1.0 if time < 1 else DAY
+        power = 10.0 ** math.floor(math.log10(time / unit))
+        steps = [step * power for step in (1, 2, 5, 10)]
+    return float(f"{min(steps, key=lambda step: abs(math.log(step * unit / time))) * unit:.6g}")
 
 
-def polling_of(solution: Solution) -> tuple[PolledPoint, ...]:
-    """The solved policy at once and at growing distances; nothing where the number of robots never changes.
+def polling_of(every: Sequence[Scenario], parts: Sequence[PacePart] = (WHOLE_DAY,)) -> tuple[PolledPoint, ...]:
+    """The policy at once and at growing distances; nothing where the number of robots never changes.
 
-    Cost: one solution for each of four distances. No policy is chosen anew: `crawltwin optimize --check-every` does so.
+    Parameters
+    ----------
+    every : sequence of Scenario
+        With the policy, one for each part of the day; measures are averages over the day.
+    parts : sequence of PacePart
+
+    Notes
+    -----
+    Cost: five solutions for each part. No policy is chosen anew: `crawltwin optimize --check-every` does so.
     """
-    scenario = solution.scenario
-    policy = scenario.policy_in_force.as_thresholds()
-    if len(set(policy.robots)) == 1:
+    if all(len(scenario.policy_in_force.robots_used) == 1 for scenario in every):
         return ()
-    gap = 1.0 / float(solution.measures["arrival_rate"])
+    at_once = day_solution(every, parts)
+    gap = 1.0 / float(at_once.measures["arrival_rate"])
     distances = dict.fromkeys(rounded(gap * multiple) for multiple in MULTIPLES)
-    found = [solution, *(solve(_looking(scenario, policy, every)) for every in distances)]
-    least = solution.measures.get("cost")
+    found = [at_once, *(day_solution([_looking(one, distance) for one in every], parts) for distance in distances)]
+    least = at_once.measures.get("cost")
     return tuple(
         PolledPoint(
             every,
@@ -95,5 +112,8 @@ def polling_of(solution: Solution) -> tuple[PolledPoint, ...]:
     )
 
 
-def _looking(scenario: Scenario, policy: ThresholdPolicy, every: float) -> Scenario:
+def _looking(scenario: Scenario, every: float) -> Scenario:
+    policy = scenario.policy_in_force.as_thresholds()
+    if len(policy.robots) == 1:
+        return scenario
     return scenario.replace(policy=ThresholdPolicy(policy.robots, policy.thresholds, policy.resume, every))

@@ -221,7 +221,7 @@ def test_a_term_that_decides_alone_is_named():
     measures = solve(examples.load("paper")).measures
     assert decides_alone(cost_terms(measures, CostWeights(loss=5, obsolescence=10, robots=20, starvation=300))) == ""
     words = decides_alone(cost_terms(measures, CostWeights(loss=0.001, starvation=3000)))
-    assert words.startswith("One term decides alone: the idle indexer makes up 100%")
+    assert words.startswith("One term decides alone: 100% of the cost comes from an idle indexer")
 
 
 def test_today_beside_the_plan():

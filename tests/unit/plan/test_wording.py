@@ -40,7 +40,11 @@ def test_numbers_are_rounded_to_their_interval():
     assert rounded(123.456, 120, 127) == "123.5"
     assert rounded(123.456, 50, 200) == "120"
     assert with_interval(4.0, 4.0, 4.0) == "4"
-    assert with_interval(16.8 * 86_400, 16 * 86_400, 18 * 86_400, kind="time") == "16.8 (16 to 18) days"
+    assert with_interval(0.0571, 0.0547, 0.05996, kind="share") == "5.71% (5.47 to 6.00)"
+    assert with_interval(0.34, 8e-21, 0.53, kind="share") == "34% (0 to 53)"
+    assert with_interval(2e-6, 1e-6, 3e-6) == "2e-06 (1e-06 to 3e-06)"
+    assert with_interval(-0.001, -0.4, 0.4) == "0.0 (-0.4 to 0.4)"
+    assert with_interval(16.8 * 86_400, 16 * 86_400, 18 * 86_400, kind="time") == "16.8 (16.0 to 18.0) days"
 
 
 @pytest.mark.parametrize(

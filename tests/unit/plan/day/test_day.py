@@ -24,6 +24,7 @@ from crawltwin.model import (
     exponential,
 )
 from crawltwin.model.policies.policy_file import PolicyFile
+from crawltwin.pages.explore import explore_page
 from crawltwin.plan import decide
 from crawltwin.plan.choosing import aim_of
 from crawltwin.plan.day.followed_day import follow
@@ -34,6 +35,7 @@ from crawltwin.plan.evidence.resampling import Spread
 from crawltwin.plan.export import policy_table
 from crawltwin.plan.settings import NamedWeights, PlanSettings
 from crawltwin.plan.steps import Steps
+from crawltwin.plan.what_if.explored import KEYS, explored_policies
 from fitting import FitOptions, RawLog, read_log
 from fitting.season.pace import Pace, PacePart
 from fitting.season.season import Season
@@ -220,3 +222,31 @@ def test_robots_that_finish_their_fetch_have_one_pace():
     fetching = base.replace(arrivals=FetchingRobots(2, exponential(1.0)), policy=None)
     tables = np.full((1, base.capacity + 1), 2)
     assert rates_by_part(fetching, [tables], (WHOLE_DAY,)).shape[:2] == (1, 1)
+
+
+def test_the_page_to_explore_speaks_of_the_whole_day():
+    """Averages over the parts at every speed, not those of the mean pace or of one part."""
+    base = crawler(2)
+    optimum, rates = day_optimum(optimize(base), PARTS)
+    day = schedule_of(season(), optimum, rates, np.ones((1, 8)), None)
+    found = explored_policies(optimum, None, day)
+    own = found.policies[found.plan]
+    for indexing, staleness, measures in [
+        (1.0, 1.0, own.measures),
+        *((w.indexing, w.staleness, w.measures[found.plan]) for w in found.worlds[:2]),
+    ]:
+        law = base.obsolescence
+        changed = base.replace(
+            service=base.service.scaled(indexing),
+            obsolescence=None if law is None else law.scaled(staleness),
+            policy=optimum.best.policy,
+        )
+        mean = day_solution([at_pace(changed, part.pace) for part in PARTS], PARTS).measures
+        assert measures[KEYS.index("lost")] == pytest.approx(mean["loss_probability"], rel=1e-4)
+        assert measures[KEYS.index("robots")] == pytest.approx(mean["mean_active_robots"], rel=1e-4)
+        if indexing == staleness == 1:
+            assert own.levels == pytest.approx(mean["level_distribution"], abs=1e-9)
+    page = explore_page(found)
+    assert "an average over its 2 parts" in page
+    assert ("recommends a policy for each part" in page) is day.worth_it
+    assert "an average over its" not in explore_page(explored_policies(optimize(base)))

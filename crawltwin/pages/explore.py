@@ -17,16 +17,16 @@ from crawltwin.report.html import fill_page
 _LABELS = {
     "lost": "share of pages lost",
     "stale": "share of pages stale",
-    "response": "time in the system",
+    "response": "time in the system, s",
     "robots": "mean active robots",
     "idle": "indexer idle, share of time",
     "pages": "mean pages in the system",
-    "arrival_rate": "pages delivered per unit of time",
+    "arrival_rate": "pages delivered per second",
 }
 _WEIGHTS = {
-    "loss": ("a lost page", "times pages lost per unit of time"),
-    "obsolescence": ("a stale page", "times pages stale per unit of time"),
-    "response": ("time in the system", "times the mean time in the system of indexed pages"),
+    "loss": ("a lost page", "times pages lost per second"),
+    "obsolescence": ("a stale page", "times pages stale per second"),
+    "response": ("time in the system", "times the mean time in the system of indexed pages, in seconds"),
     "robots": ("an active robot", "times the mean number of active robots"),
     "starvation": ("an idle indexer", "times the share of time that the indexer is idle"),
 }

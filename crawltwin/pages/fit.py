@@ -17,6 +17,7 @@ from crawltwin.pages.fit_pictures import (
     pace_picture,
     rate_over_time,
 )
+from crawltwin.plan.wording import in_time, number_words, with_interval
 from crawltwin.report import (
     COLOURS,
     Block,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from crawltwin.model.interval import Interval
     from fitting import FitResult
+    from fitting.trace.cleaning import Cleaning
     from validate.logs.losses import LossAgreement
 
 _TONE: dict[str, Tone] = {"good": "good", "fair": "warn", "poor": "bad"}
@@ -97,7 +99,7 @@ def _trace_sections(result: FitResult) -> list[Section]:
 
 def _counts(result: FitResult) -> list[Block]:
     cleaning = result.cleaning
-    text = f"{cleaning.pauses} pauses of {cleaning.paused_seconds:.4g} s in all were cut."
+    text = f"{_pauses(cleaning)}."
     blocks: list[Block] = [Text(text), counts_over_time(result)]
     if result.stationarity.words:
         blocks.append(Note(" ".join(_plain(words) for words in result.stationarity.words), "warn"))
@@ -140,16 +142,13 @@ def _cleaning(result: FitResult) -> list[Block]:
     cleaning = result.cleaning
     used = [stretch for stretch in cleaning.stretches if stretch.used]
     known = math.isfinite(cleaning.limit)
-    rule = f"Rule {cleaning.rule}: gaps above {cleaning.limit:.4g} s are pauses. " if known else ""
-    text = rule + (
-        f"{cleaning.pauses} pauses of {cleaning.paused_seconds:.4g} s in all were cut; {len(used)} of "
-        f"{len(cleaning.stretches)} stretches are used."
-    )
+    rule = f"Gaps above {in_time(cleaning.limit)} are pauses (rule: {cleaning.rule}). " if known else ""
+    text = f"{rule}{_pauses(cleaning)}; {len(used)} of {len(cleaning.stretches)} stretches are used."
     rows = [
-        (index, s.begin, s.end, s.pages, "yes" if s.used else "no")
+        (index, Cell(s.begin, in_time(s.begin)), Cell(s.end, in_time(s.end)), s.pages, "yes" if s.used else "no")
         for index, s in enumerate(cleaning.stretches[:50], start=1)
     ]
-    columns = [Column("stretch", "number"), Column("from, s", "number"), Column("to, s", "number")]
+    columns = [Column("stretch", "number"), Column("from", "number"), Column("to", "number")]
     blocks: list[Block] = [
         Text(text),
         gaps_over_time(result),
@@ -161,6 +160,14 @@ def _cleaning(result: FitResult) -> list[Block]:
     if result.stationarity.words:
         blocks.append(Note(" ".join(_plain(words) for words in result.stationarity.words), "warn"))
     return blocks
+
+
+def _pauses(cleaning: Cleaning) -> str:
+    """How much was cut, as a clause."""
+    if not cleaning.pauses:
+        return "No pause was cut"
+    each = "1 pause was" if cleaning.pauses == 1 else f"{cleaning.pauses} pauses were"
+    return f"{each} cut, {in_time(cleaning.paused_seconds)} in all"
 
 
 def _batches(result: FitResult) -> list[Block]:
@@ -176,14 +183,18 @@ def _batches(result: FitResult) -> list[Block]:
         axes.plot(sizes, model, "D", color=COLOURS[1], linestyle="", label="model")
         style_axes(axes, "pages in a batch", "share", whole_x=True)
 
-    rows = [
-        (row["limit"], int(row["batches"]), row["mean_batch"], row["mean_gap"], _cell(row["scv"]), _cell(row["lag1"]))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Cell(row["limit"], f"{row['limit']:.3g}"),
+            Cell(int(row["batches"])),
+            *(_cell(row[name], 4) for name in ("mean_batch", "mean_gap", "scv", "lag1")),
+        )
         for row in result.sensitivity
     ]
-    names = ("limit, s", "batches", "mean batch", "mean gap, s", "scv", "lag-1 correlation")
+    names = ("limit, s", "batches", "mean batch", "mean gap, s", "variation", "lag-1 correlation")
     return [
         Text(
-            f"Rule {result.batches.rule}: gaps up to {result.batches.limit:.4g} s join pages. "
+            f"Gaps up to {result.batches.limit:.4g} s join pages (rule: {result.batches.rule}). "
             f"{result.batch_test.words[0].upper()}{result.batch_test.words[1:]}."
         ),
         draw(
@@ -192,12 +203,16 @@ def _batches(result: FitResult) -> list[Block]:
             "Shares of batch sizes.",
             f"Bars of batch sizes from 1 to {shown}, the first {shares[0]:.3g}.",
         ),
-        Table("What other limits would give", [Column(name, "number") for name in names], rows),
+        Table(
+            "What other limits would give (variation: squared coefficient of variation of the gaps)",
+            [Column(name, "number") for name in names],
+            rows,
+        ),
     ]
 
 
-def _cell(value: float) -> Cell:
-    return Cell(value if math.isfinite(value) else None)
+def _cell(value: float, digits: int = 6) -> Cell:
+    return Cell(value, f"{value:.{digits}g}") if math.isfinite(value) else Cell(None)
 
 
 def _models(result: FitResult) -> list[Block]:
@@ -268,8 +283,8 @@ def _robots(result: FitResult) -> list[Block]:
 def _goodness(result: FitResult) -> list[Block]:
     good = result.goodness
     rows = [
-        ("distance of the residuals from uniform", good.ks_distance, good.ks_p),
-        ("largest correlation of the residuals", good.residual_correlation, good.ljung_box_p),
+        ("distance of the residuals from uniform", _cell(good.ks_distance, 3), _cell(good.ks_p, 2)),
+        ("largest correlation of the residuals", _cell(good.residual_correlation, 3), _cell(good.ljung_box_p, 2)),
     ]
     return [
         Note(f"{good.verdict.capitalize()} fit: {'; '.join(_plain(w) for w in good.words)}.", _TONE[good.verdict]),
@@ -285,8 +300,13 @@ def _goodness(result: FitResult) -> list[Block]:
 def _intervals(caption: str, numbers: Mapping[str, Interval]) -> Table:
     return Table(
         caption,
-        ["number", *[Column(name, "number") for name in ("value", "95% from", "to")]],
-        [(name.replace("_", " "), _cell(one.value), _cell(one.low), _cell(one.high)) for name, one in numbers.items()],
+        ["number", Column("value (95%)", "number")],
+        [
+            (words, Cell(one.value, with_interval(one.value, one.low, one.high, kind=kind)))
+            for name, one in numbers.items()
+            for words, kind in [number_words(name)]
+            if math.isfinite(one.value)
+        ],
     )
 
 

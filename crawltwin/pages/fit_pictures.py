@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crawltwin.plan.wording import in_time, unit_of_time
 from crawltwin.report import COLOURS, Figure, draw, style_axes
 from crawltwin.report.drawing import FAINT
 
@@ -27,21 +28,22 @@ def gaps_over_time(result: FitResult) -> Figure:
     gaps = np.diff(seconds)
     floor = max(float(result.log.account()["resolution"]) / 2, 1e-9)
     x, y = _thinned(seconds[1:], np.maximum(gaps, floor))
+    factor, unit = unit_of_time(float(seconds[-1]))
 
     def paint(axes: Axes) -> None:
-        axes.plot(x, y, ".", markersize=2, color=COLOURS[0], label="gap")
+        axes.plot(x * factor, y, ".", markersize=2, color=COLOURS[0], label="gap")
         if math.isfinite(result.cleaning.limit) and result.cleaning.limit < gaps.max() * 1e3:
             axes.axhline(result.cleaning.limit, color=COLOURS[1], marker="", label="pause limit")
         for stretch in result.cleaning.stretches[1:200]:
-            axes.axvline(stretch.begin, color=FAINT, linewidth=0.8, marker="", linestyle="--")
+            axes.axvline(stretch.begin * factor, color=FAINT, linewidth=0.8, marker="", linestyle="--")
         axes.set_yscale("log")
-        style_axes(axes, "seconds since the first page", "gap, s")
+        style_axes(axes, f"{unit} since the first page", "gap, s")
 
     return draw(
         "gaps-over-time",
         paint,
-        f"Gaps between pages over time, with {result.cleaning.pauses} cuts (dashed).",
-        f"Points of gaps from {y.min():.3g} to {y.max():.3g} seconds over {seconds[-1]:.4g} seconds.",
+        f"Gaps between pages over time; cut at pauses (dashed): {result.cleaning.pauses}.",
+        f"Points of gaps from {y.min():.3g} to {y.max():.3g} seconds over {in_time(float(seconds[-1]))}.",
     )
 
 

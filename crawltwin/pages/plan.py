@@ -19,7 +19,7 @@ from crawltwin.pages.plan_pictures import cost_picture, levels_picture
 from crawltwin.plan.config import PlanFile
 from crawltwin.plan.evidence.unsuitable import Unsuitable
 from crawltwin.plan.result import Plan
-from crawltwin.plan.wording import in_percent, instruction
+from crawltwin.plan.wording import in_percent, instruction, kind_of, with_interval
 from crawltwin.report import Block, Cell, Code, Column, Note, Points, Report, Section, Table, Text, Tone, gather
 
 VERDICT_TONES: dict[str, Tone] = {"TRUSTED": "good", "PROVISIONAL": "warn", "NOT TRUSTED": "bad"}
@@ -139,13 +139,9 @@ def _decision(found: Plan) -> list[Block]:
         *blocks,
         Table(
             "Measures under the recommended policy",
-            ["measure", Column("value", "number"), "unit"],
+            ["measure", Column("value", "number")],
             [
-                (
-                    MEASURES[name].words,
-                    Cell(value, f"{value:.4g}"),
-                    MEASURES[name].unit.replace("/time", " per second").replace("time", "s"),
-                )
+                (MEASURES[name].words, Cell(value, with_interval(value, kind=kind_of(name))))
                 for name in SCALAR_MEASURES
                 if (value := found.solution.measures.get(name)) is not None
             ],
@@ -308,7 +304,11 @@ def _inputs(found: Plan) -> list[Block]:
 
 
 def _reservations(found: Plan) -> list[str]:
-    words = [f"{one.name}: assumed. {one.words}." for one in found.inputs if one.source == "default" and one.words]
+    words = [
+        f"{one.name[:1].upper()}{one.name[1:]} (assumed): {one.words}."
+        for one in found.inputs
+        if one.source == "default" and one.words
+    ]
     return words + list(found.fit.warnings)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
 from crawltwin.pages.crosscheck import VERDICT_TONES
 from crawltwin.pages.fit_pictures import pace_picture
@@ -15,7 +17,7 @@ from crawltwin.plan.what_if.axes import QUANTITIES
 from crawltwin.plan.what_if.polling import HEADINGS
 from crawltwin.plan.what_if.sweeps import Sweep, short_policy
 from crawltwin.plan.what_if.variations import present
-from crawltwin.plan.wording import in_time, kind_of, with_interval
+from crawltwin.plan.wording import in_percent, in_time, kind_of, with_interval
 from crawltwin.report import Block, Cell, Column, Note, Table, Text
 
 
@@ -28,14 +30,12 @@ def doubt_blocks(found: Plan) -> list[Block]:
         (
             rival.policy,
             Cell(rival.share, f"{rival.share:.0%}"),
-            Cell(rival.difference.value, f"{rival.difference.value:+.4g}"),
-            f"{rival.difference.low:+.4g} to {rival.difference.high:+.4g}",
+            _amount("cost", rival.difference.value, rival.difference.low, rival.difference.high),
             "yes" if rival.told_apart else "no",
         )
         for rival in doubt.rivals
     ]
     spreads = {"cost": doubt.cost, **doubt.measures}
-    numbers = [(MEASURES[name].words if name in MEASURES else "pages indexed", one) for name, one in spreads.items()]
     return [
         Text(
             "The log is one stretch of crawling; another would have come out differently. So it was cut into blocks "
@@ -46,18 +46,18 @@ def doubt_blocks(found: Plan) -> list[Block]:
         *(Text(sentence) for sentence in found.doubt_words),
         Table(
             "The recommended policy over the resampled traces",
-            ["number", Column("in the fit", "number"), Column("95% from", "number"), Column("to", "number")],
-            [(words, one.value, one.low, one.high) for words, one in numbers],
+            ["number", Column("in the fit (95%)", "number")],
+            [
+                (
+                    MEASURES[name].words if name in MEASURES else "pages indexed",
+                    _amount(name, one.value, one.low, one.high),
+                )
+                for name, one in spreads.items()
+            ],
         ),
         Table(
             "Other policies beside it",
-            [
-                "policy",
-                Column("best on", "number"),
-                Column("costs more", "number"),
-                "95%",
-                "told apart",
-            ],
+            ["policy", Column("best on", "number"), Column("costs more (95%)", "number"), "told apart"],
             rows,
         ),
         doubt_picture({found.policy: doubt.share} | {rival.policy: rival.share for rival in doubt.rivals}),
@@ -65,6 +65,11 @@ def doubt_blocks(found: Plan) -> list[Block]:
             "What this does not cover: a future crawl that differs from the logged one, and the assumed inputs above."
         ),
     ]
+
+
+def _amount(measure: str, value: float | None, low: float = math.nan, high: float = math.nan) -> Cell:
+    """A measure in its unit, with its interval where there is one."""
+    return Cell(None) if value is None else Cell(value, with_interval(value, low, high, kind=kind_of(measure)))
 
 
 def _replayed_policy(scenario: Scenario) -> str:
@@ -162,12 +167,17 @@ def check_blocks(found: Plan) -> list[Block]:
             ),
             Table(
                 "Solved against simulated",
-                ["measure", Column("solved", "number"), Column("simulated", "number"), "verdict"],
+                [
+                    "measure",
+                    Column("solved", "number"),
+                    Column(f"simulated ({check.plan.confidence:.0%})", "number"),
+                    "verdict",
+                ],
                 [
                     (
                         MEASURES[one.comparison.measure].words,
-                        one.comparison.solved,
-                        one.comparison.seen,
+                        _amount(one.comparison.measure, one.comparison.solved),
+                        _amount(one.comparison.measure, one.comparison.seen, one.low, one.high),
                         Cell(one.word, tone=VERDICT_TONES[one.word]),
                     )
                     for one in check.verdicts
@@ -181,26 +191,19 @@ def check_blocks(found: Plan) -> list[Block]:
             Text(
                 f"Second check: the real log ({replay.recorded:,} pages, {in_time(replay.seconds)} without its "
                 f"pauses) sent through the buffer, the indexer and {_replayed_policy(replay.scenario)}. The model was "
-                f"run {replay.runs} times over the same length: 95 of 100 such runs lie in the interval."
+                f"run {replay.runs} times over the same length: 95 of 100 such runs lie in the interval. "
+                f"A number is equivalent where it is proved to lie within {replay.plan.margin:.0%} of the model's."
             ),
             Table(
                 "The replayed log beside the model's prediction",
-                [
-                    "measure",
-                    Column("predicted", "number"),
-                    Column("95% from", "number"),
-                    Column("to", "number"),
-                    Column("replayed", "number"),
-                    "inside",
-                ],
+                ["measure", Column("predicted (95%)", "number"), Column("replayed", "number"), "inside", "verdict"],
                 [
                     (
                         MEASURES[one.measure].words,
-                        *(
-                            Cell(value, with_interval(value, kind=kind_of(one.measure)))
-                            for value in (one.mean, one.low, one.high, one.replayed)
-                        ),
-                        Cell("yes" if one.inside else "no", "", "good" if one.inside else "bad"),
+                        _amount(one.measure, one.mean, one.low, one.high),
+                        _amount(one.measure, one.replayed),
+                        "yes" if one.inside else "no",
+                        Cell(one.verdict.word, tone=VERDICT_TONES[one.verdict.word]),
                     )
                     for one in replay.predictions
                 ],
@@ -232,7 +235,7 @@ def backlog_blocks(found: Plan) -> list[Block]:
                 f"probability that more than {backlog.limit} pages are in the system within "
                 f"{in_time(backlog.within)}, from empty"
             ),
-            Cell(backlog.passed, f"{backlog.passed:.3g}"),
+            Cell(backlog.passed, in_percent(backlog.passed)),
         ),
         ("mean time until that happens", Cell(backlog.mean_passage, in_time(backlog.mean_passage))),
     ]
@@ -244,7 +247,7 @@ def backlog_blocks(found: Plan) -> list[Block]:
         rows.append(
             (
                 f"share of indexed pages above the timeout of {in_time(backlog.timeout)}",
-                Cell(backlog.late, f"{backlog.late:.3g}"),
+                Cell(backlog.late, in_percent(backlog.late)),
             )
         )
     blocks: list[Block] = [
@@ -261,13 +264,13 @@ def backlog_blocks(found: Plan) -> list[Block]:
     shown = [(p, *done.quantile(p)) for p in (0.05, 0.5, 0.95)]
     blocks += [
         Table(
-            f"Time to finish a list of {done.urls:,} URLs",
+            f"Time to finish a list of {done.urls:,} URLs under the policy, by the model alone: no pauses, no drift",
             ["what", Column("answer", "number")],
             [
                 ("mean", Cell(done.mean, in_time(done.mean))),
                 *((f"finished with probability {p:.0%} by", Cell(time, in_time(time))) for p, time, _ in shown),
-                ("pages lost on the way, expected", done.lost),
-                ("pages gone stale, expected", done.obsolete),
+                ("pages lost on the way, expected", Cell(done.lost, with_interval(done.lost))),
+                ("pages gone stale, expected", Cell(done.obsolete, with_interval(done.obsolete))),
             ],
             name="list",
         ),
@@ -287,7 +290,7 @@ def backlog_blocks(found: Plan) -> list[Block]:
 
 def polling_blocks(found: Plan) -> list[Block]:
     """The recommended policy where the controller looks at the backlog only every so often."""
-    own = "" if found.day is None else f", {found.day.clock(found.day.busiest)}"
+    own = "" if found.day is None else f", over the {found.day.season.name}"
     return [
         Text(
             "The plan takes a controller that sees every page at once. A real one looks every so often: here is the "
@@ -308,7 +311,7 @@ def what_if_blocks(found: Plan) -> list[Block]:
     blocks: list[Block] = [
         Text(
             "Each point is a crawler with other numbers and its own best policy. A policy `4,1@2` runs 4 robots up "
-            "to 2 pages in the system and 1 above."
+            "to 2 pages in the system and 1 above. Times are in seconds."
         ),
     ]
     for index, one in enumerate(found.sweeps):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Rectangle
 
+_NAMED = 24
+"""Policies of a map that have a letter and a line in its legend, the most frequent ones."""
 _HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---")
 
 
@@ -160,9 +162,11 @@ def policy_map(
                 facecolor=COLOURS[k % len(COLOURS)], alpha=0.45, label=f"{_letter(k)}: {policy}",
                 hatch=_HATCHES[(k // len(COLOURS)) % len(_HATCHES)],
             )
-            for k, policy in enumerate(order[:12])
+            for k, policy in enumerate(order[:_NAMED])
         ]  # fmt: skip
-        axes.legend(handles=shown, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        if len(order) > _NAMED:
+            shown.append(Patch(alpha=0, label=f"no letter: {len(order) - _NAMED} more"))
+        axes.legend(handles=shown, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + (len(shown) > 12))
 
     total = sum(counts.values())
     shares = "; ".join(
@@ -175,7 +179,7 @@ def policy_map(
         + (" The cross is the present crawler." if mark else ""),
         f"A map of {len(order)} policies over {labels[0]} from {x[0]:g} to {x[-1]:g} and {labels[1]} from {y[0]:g} "
         f"to {y[-1]:g}: {shares} of the points.",
-        size=(7.2, 4.2),
+        size=(7.2 if len(order) <= 12 else 8.4, 4.2),
         data={"x": list(values[0]), "y": list(values[1]), "best": [list(row) for row in policies]},
     )
 
@@ -192,7 +196,7 @@ def _letters(
     axes: Axes, edges_x: FloatArray, edges_y: FloatArray, policies: Sequence[Sequence[str]], order: Sequence[str]
 ) -> None:
     """Each policy's letter at the cell of its region nearest to the region's middle: colour alone tells nothing."""
-    for index, policy in enumerate(order):
+    for index, policy in enumerate(order[:_NAMED]):
         cells = np.array([(r, c) for r, row in enumerate(policies) for c, own in enumerate(row) if own == policy])
         row, column = cells[np.argmin(((cells - cells.mean(axis=0)) ** 2).sum(axis=1))]
         axes.text(

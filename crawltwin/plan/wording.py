@@ -44,7 +44,7 @@ def kind_of(measure: str) -> Kind:
     ('share', 'rate', 'number')
     """
     kinds: dict[str, Kind] = {"probability": "share", "time": "time", "pages/time": "rate"}
-    return kinds.get(unit_of(measure), "number")
+    return "rate" if measure == "indexed_rate" else kinds.get(unit_of(measure), "number")
 
 
 def in_time(seconds: float) -> str:
@@ -56,6 +56,18 @@ def in_time(seconds: float) -> str:
     ('90 s', '5 days')
     """
     return "never" if math.isinf(seconds) else with_interval(seconds, kind="time")
+
+
+def unit_of_time(seconds: float) -> tuple[float, str]:
+    """What seconds are multiplied by to be in the unit that people would use for so many of them, and that unit.
+
+    Examples
+    --------
+    >>> unit_of_time(90.0), unit_of_time(7_200.0)[1]
+    ((1.0, 'seconds'), 'hours')
+    """
+    factor, unit = _unit(seconds, "time")
+    return factor, {"s": "seconds"}.get(unit.strip(), unit.strip())
 
 
 def in_rate(rate: float) -> str:
@@ -145,6 +157,42 @@ def _digits(value: float, digits: int) -> str:
         return f"{value:.{digits}g}"
     text = f"{round(value, places):,.{max(0, places)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+_NUMBERS: dict[str, tuple[str, Kind]] = {
+    "page_rate": ("pages delivered", "rate"),
+    "batch_rate": ("batches per second", "number"),
+    "interval": ("interval", "time"),
+    "mean_count": ("pages per interval", "number"),
+    "count_dispersion": ("dispersion of the counts", "number"),
+    "mean_gap": ("mean gap between batches", "time"),
+    "variance": ("variance of the gaps, s²", "number"),
+    "scv": ("squared coefficient of variation", "number"),
+    "third_moment": ("third moment of the gaps, s³", "number"),
+    "gap_median": ("median gap", "time"),
+    "mean_batch": ("pages per batch", "number"),
+    "dispersion": ("index of dispersion in the long run", "number"),
+}
+_FAMILIES: dict[str, tuple[str, Kind]] = {
+    "correlation": ("correlation at lag {}", "number"),
+    "gap_quantile": ("gap at the quantile of {}%", "time"),
+    "batch_size": ("batches of {}", "share"),
+}
+
+
+def number_words(name: str) -> tuple[str, Kind]:
+    """A number of a trace or of a fitted process, for people, and of which kind it is.
+
+    Examples
+    --------
+    >>> number_words("mean_gap"), number_words("batch_size_3")
+    (('mean gap between batches', 'time'), ('batches of 3', 'share'))
+    """
+    family, _, which = name.rpartition("_")
+    if family in _FAMILIES:
+        words, kind = _FAMILIES[family]
+        return words.format(which.lstrip("0") or "0"), kind
+    return _NUMBERS.get(name, (name.replace("_", " "), "number"))
 
 
 def listed(words: Sequence[str]) -> str:

@@ -306,4 +306,9 @@ def _refuse(faults: Sequence[str]) -> None:
 def _show(value: Scalar) -> str:
     if value is None:
         return "–"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.6g}"
+    return f"{float(text):,.0f}" if 1e4 <= abs(value) < 1e12 else text

@@ -98,7 +98,7 @@ class LearnedRobots:
         found = [
             (
                 f"{self.in_flight.mean:.3g} fetches were under way on average and {self.robots} at most; one took "
-                f"{self.law.mean.value:.4g} s [{self.law.mean.low:.4g}, {self.law.mean.high:.4g}] on average"
+                f"{self.law.mean.value:.4g} s on average (95% from {self.law.mean.low:.4g} to {self.law.mean.high:.4g})"
             )
         ]
         if self.spells.spells is not None:

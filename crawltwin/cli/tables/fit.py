@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from crawltwin.cli.output import number, say, show_notes, show_table
-from crawltwin.plan.wording import Kind, with_interval
+from crawltwin.plan.wording import number_words, with_interval
 
 if TYPE_CHECKING:
     from fitting import FitResult
@@ -15,17 +15,10 @@ if TYPE_CHECKING:
 STYLES = {"good": "bold green", "fair": "bold yellow", "poor": "bold red"}
 
 
-_NUMBERS: dict[str, tuple[str, Kind]] = {
-    "page_rate": ("pages delivered", "rate"),
-    "interval": ("interval", "time"),
-    "mean_count": ("pages per interval", "number"),
-    "count_dispersion": ("dispersion of the counts", "number"),
-    "mean_gap": ("mean gap between batches", "time"),
-    "scv": ("squared coefficient of variation", "number"),
-    "mean_batch": ("pages per batch", "number"),
-    "correlation_1": ("correlation at lag 1", "number"),
-    "correlation_10": ("correlation at lag 10", "number"),
-}
+_SHOWN = (
+    "page_rate", "interval", "mean_count", "count_dispersion", "mean_gap", "scv", "mean_batch", "correlation_1",
+    "correlation_10",
+)  # fmt: skip
 _OF_GAPS = ("mean_gap", "scv", "mean_batch")
 """What a log of counts does not tell."""
 
@@ -102,7 +95,8 @@ def _trace(trace: dict[str, Any], counted: bool) -> None:
     )
     rows = [
         (words, with_interval(*(_known(trace["moments"][name][key]) for key in ("value", "low", "high")), kind=kind))
-        for name, (words, kind) in _NUMBERS.items()
+        for name in _SHOWN
+        for words, kind in [number_words(name)]
         if name in trace["moments"] and (name not in _OF_GAPS or not counted)
     ]
     show_table("", ("of the trace", ">value (95%)"), rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawltwin.cli.output import say, show_notes, show_table
-from crawltwin.model import MEASURES
+from crawltwin.plan.evidence.replayed import WORDS
 from crawltwin.plan.what_if.polling import HEADINGS
 from crawltwin.plan.wording import kind_of, with_interval
 from crawltwin.report.inline import plain
@@ -80,16 +80,16 @@ def _show_checks(found: Plan) -> None:
         return
     rows = [
         (
-            MEASURES[one.measure].words,
+            WORDS[one.measure].removeprefix("the "),
             with_interval(one.mean, one.low, one.high, kind=kind_of(one.measure)),
             with_interval(one.replayed, kind=kind_of(one.measure)),
-            "yes" if one.inside else "NO",
+            one.verdict.word,
         )
         for one in found.replay.predictions
     ]
     how = "under this policy" if found.replay.scenario.arrivals.kind == "thinned" else "as it was written"
     show_notes((plain(words) for words in found.replay.notes), "Replay", "")
-    show_table(f"the log replayed {how}", ("measure", ">predicted (95%)", ">replayed", "inside"), rows)
+    show_table(f"the log replayed {how}", ("measure", ">predicted (95%)", ">replayed", "verdict"), rows)
 
 
 def show_unsuitable(found: Unsuitable) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from crawltwin.cli.output import number, say, show_notes, show_table
 from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
+from crawltwin.model.interval import Interval
+from crawltwin.plan.wording import rounded
 
 if TYPE_CHECKING:
     from simulate import Comparison, Coverage, RareLoss, Selection, SimulationResult
@@ -21,21 +23,25 @@ def show_result(scenario: Scenario, result: SimulationResult, levels: bool) -> N
     for name in SCALAR_MEASURES:
         if (interval := result.measures.get(name)) is not None:
             width = interval.relative_half_width
-            ends = (number(interval.value), number(interval.low), number(interval.high))
-            rows.append((MEASURES[name].words, *ends, f"±{width:.2%}" if width < 10 else "-", MEASURES[name].unit))
+            rows.append(
+                (MEASURES[name].words, *_ends(interval), f"±{width:.2%}" if width < 10 else "-", MEASURES[name].unit)
+            )
     show_table("", ("measure", ">value", f">{result.confidence:.0%} from", ">to", ">", "unit"), rows)
     if levels:
         found = result.measures["level_distribution"]
-        level_rows = [(str(i), number(one.value), number(one.low), number(one.high)) for i, one in enumerate(found)]
+        level_rows = [(str(i), *_ends(one)) for i, one in enumerate(found)]
         show_table("number of pages", (">pages", ">probability", ">from", ">to"), level_rows)
     quantile_rows = [
-        (fate, f"{p:g}", number(one.value), number(one.low), number(one.high))
-        for fate, found in result.quantiles.items()
-        for p, one in found.items()
+        (fate, f"{p:g}", *_ends(one)) for fate, found in result.quantiles.items() for p, one in found.items()
     ]
     if quantile_rows:
         show_table("time in the system", ("pages", ">quantile", ">value", ">from", ">to"), quantile_rows)
     _diagnostics(result)
+
+
+def _ends(one: Interval) -> tuple[str, ...]:
+    """Value, low and high to the place that the interval allows."""
+    return tuple(rounded(value, one.low, one.high) for value in (one.value, one.low, one.high))
 
 
 def _diagnostics(result: SimulationResult) -> None:

@@ -258,14 +258,13 @@ def test_the_verdict_as_json():
 
 
 def test_the_cost_of_policies_by_part_is_not_that_of_the_single_one():
-    found = SimpleNamespace(
+    best = SimpleNamespace(cost=20.783, robots=(2, 1), policy=SimpleNamespace(short="2,1@0"))
+    found = _plan(
         limited=None,
-        clock=None,
         certificate=None,
-        optimum=SimpleNamespace(best=SimpleNamespace(cost=20.783)),
-        gain_words="0.4% below the best fixed number of robots",
+        optimum=SimpleNamespace(best=best, profit=0.4),
         day=SimpleNamespace(worth_it=True),
         solution=SimpleNamespace(measures={"cost": 19.66}),
-        policy="2,1@0",
     )
-    assert _choice(found).startswith("Over the day it costs 19.66; the best single policy, `2,1@0`, costs 20.783, 0.4%")
+    words = "Over the day the policies by part cost 19.66; the best single policy, `2,1@0`, costs 20.783, 0.4% below"
+    assert _choice(found).startswith(words)

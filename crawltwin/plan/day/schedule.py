@@ -113,11 +113,6 @@ class DayPlan:
         rows = self.tables[:-1] if self.worth_it else np.repeat(self.tables[-1:], len(self.parts), axis=0)
         return tuple(ThresholdPolicy(*as_thresholds(row.tolist())) for row in rows)
 
-    @property
-    def busiest(self) -> PacePart:
-        """The part with the largest pace."""
-        return self.parts[busiest_of(self.parts)]
-
     def clock(self, part: PacePart) -> str:
         """When a part is, for people."""
         return f"{clock_time(part.begin, self.season.period)} to {clock_time(part.end, self.season.period)}"

@@ -9,16 +9,22 @@ import numpy as np
 
 from crawltwin.model.errors import InputError
 from fitting.readers.base import Reader
-from fitting.readers.columns import FAILED, OPTIONAL, SHOWN, Columns, gather, joined
+from fitting.readers.columns import FAILED, FAR, OPTIONAL, REPEATED, SHOWN, Columns, gather, joined
 from fitting.readers.input.streams import Source
 from fitting.readers.raw_log import RawLog, resolution
-from fitting.readers.times import zones
+from fitting.readers.settings import ReadOptions
+from fitting.readers.times import stamps, zones
 from fitting.readers.times.stamps import INVALID, Int
+from fitting.readers.whole.rows import Rows
 
 MAX_ROWS = 100_000_000
 """Deliveries that one log may have: about 6 GB of columns."""
 GATHERED = 2**22
 """Deliveries whose columns are put together while a file is read: the memory of small arrays is not given back."""
+RECENT = 100
+"""Deliveries before a last line without an end that tell how far it may be away from them."""
+FEW_REACH = 30 * 86400 * stamps.SECOND
+"""How far it may be where they are fewer."""
 _NEGATIVE = "negative gap"
 
 
@@ -36,6 +42,26 @@ class ReadFile:
     def deliveries(self) -> int:
         """Number of them."""
         return sum(part.time.size for part in self.parts)
+
+    def judge_last_line(self) -> None:
+        """Leave out a last line without an end that does not fit the others: it was cut, perhaps within its time."""
+        last = self.parts[-1]
+        others = [part for part in self.parts[:-1] if part.time.size]
+        if not others or last.time.size != 1:
+            return
+        near, moment = others[-1], int(last.time[0])
+        early, late = min(int(part.time.min()) for part in others), max(int(part.time.max()) for part in others)
+        # A column of numbers that fall is one of gaps.
+        rising = last.kind == "times" or bool(np.all(near.time[1:] >= near.time[:-1]))
+        recent = near.time[-RECENT:] if rising else np.array([early, late])
+        reach = max(int(np.ptp(recent)), stamps.SECOND if near.time.size >= RECENT else FEW_REACH)
+        alike = (last.kind, last.zoned) == (near.kind, near.zoned)
+        if alike and int(recent.min()) - reach <= moment <= late + max(late - early, reach):
+            return
+        last.select(np.zeros(1, dtype=bool))
+        last.kind, last.zoned, last.rows = near.kind, near.zoned, last.rows - 1
+        last.broken += 1
+        self.notes.append(f"the last line of {self.name} has no end and does not fit the others: it was left out")
 
 
 class Pieces:
@@ -84,6 +110,8 @@ class Pieces:
         file.label = f"{source.name} ({source.compression})" if source.compression != "none" else source.name
         if source.broken_off:
             file.notes.append(f"{source.name} breaks off: {source.broken_off}; what came before it is used")
+        if source.cut:
+            file.judge_last_line()
         broken = sum(part.broken for part in file.parts)
         rows = sum(part.rows for part in file.parts)
         if not broken and not file.deliveries:
@@ -111,45 +139,46 @@ class Pieces:
         self._kept -= file.deliveries
         self.files[-1] = ReadFile(file.name, notes=[f"{file.name} has the same content as {same} and is left out"])
 
-    def assemble(self, reader: Reader, *, detected: bool, timezone: str | None, values: str) -> RawLog:
+    def assemble(self, reader: Reader, options: ReadOptions) -> RawLog:
         """The log of all files."""
         parts = [part for file in self.files for part in file.parts]
         notes = [note for file in self.files for note in file.notes]
         dropped: Counter[str] = Counter()
         for part in parts:
             dropped.update(part.dropped)
-        from_gaps = self._decide_gaps(parts, values)
+        from_gaps = self._decide_gaps(parts, options.values)
         zoned = all(part.zoned for part in parts)
-        files = [columns for columns in (joined(file.parts, release=True) for file in self.files) if columns.time.size]
         starts = _run_starts(parts)
-        out_of_order = 0
-        mended: list[int] = []
-        if from_gaps:
-            notes.append("the column holds gaps, not times: there is no calendar")
-        elif not zoned and timezone is None:
-            for columns in files:
-                columns.time, rows = zones.mend_steps_back(columns.time)
-                mended += rows
-            notes.append("times name no zone and are taken as they are; give one with --timezone")
-        elif not zoned and timezone is not None:
-            for columns in files:
-                columns.time = zones.to_utc(columns.time, timezone)
-            starts = None if starts is None else zones.to_utc(starts, timezone)
-        if mended:
-            notes.append(f"the clock went back once or twice by an hour and was mended at rows {mended}")
-        if not from_gaps:
-            out_of_order = sum(int(np.count_nonzero(np.diff(columns.time) < 0)) for columns in files)
-        files.sort(key=lambda columns: int(columns.time[0]))
-        whole = files[0] if len(files) == 1 else joined(files, release=True)
-        if from_gaps:
-            whole, negative = _gaps_to_times(whole)
-            if negative:
-                dropped[_NEGATIVE] += negative
-        whole, taken_back = _retract(whole, parts)
+        rows = self._in_order(from_gaps)
+        taken_back = rows.retract(parts)
         if taken_back:
             dropped[FAILED] += taken_back
-        if np.any(np.diff(whole.time) < 0):
-            whole.select(np.argsort(whole.time, kind="stable"))
+        out_of_order = 0
+        if from_gaps:
+            notes.append("the column holds gaps, not times: there is no calendar")
+            negative = rows.from_gaps()
+            if negative:
+                dropped[_NEGATIVE] += negative
+        else:
+            far = rows.leave_out_far()
+            if far:
+                dropped[FAR] += far
+                notes.append(f"{far} deliveries were left out: their times lie far outside of all others")
+            repeated, words = rows.leave_out_repeats(options.repeats == "keep", getattr(reader, "partial", False))
+            notes += words
+            if repeated:
+                dropped[REPEATED] += repeated
+            if not zoned and options.timezone is not None:
+                rows.change_times(lambda time: zones.to_utc(time, str(options.timezone)))
+                starts = None if starts is None else zones.to_utc(starts, options.timezone)
+            elif not zoned:
+                mended: list[int] = []
+                rows.change_times(lambda time: _mended(time, mended))
+                notes.append("times name no zone and are taken as they are; give one with --timezone")
+                if mended:
+                    notes.append(f"the clock went back once or twice by an hour and was mended at rows {mended}")
+            out_of_order = rows.sort()
+        whole = rows.columns
         shown = [line for part in parts for line in part.broken_shown][:SHOWN]
         notes += _block_notes(parts) + _type_notes(whole)
         for name in ("time", *OPTIONAL):
@@ -157,7 +186,7 @@ class Pieces:
                 getattr(whole, name).setflags(write=False)
         return RawLog(
             format=reader.name,
-            detected=detected,
+            detected=options.log_format is None and options.pattern is None,
             files=tuple(file.label for file in self.files if file.label),
             time=whole.time,
             **{name: getattr(whole, name) for name in OPTIONAL if name != "html"},
@@ -174,6 +203,15 @@ class Pieces:
             notes=tuple(notes),
         )
 
+    def _in_order(self, from_gaps: bool) -> Rows:
+        """The rows of all files, one after another: by their first times, or as they were given."""
+        files = [file for file in self.files if file.deliveries]
+        if not from_gaps:
+            files.sort(key=lambda file: int(next(part.time[0] for part in file.parts if part.time.size)))
+        first = np.cumsum([0, *(file.deliveries for file in files)])[:-1]
+        names = tuple(file.name for file in files)
+        return Rows(joined([part for file in files for part in file.parts], release=True), first, names)
+
     @staticmethod
     def _decide_gaps(parts: list[Columns], values: str) -> bool:
         kinds = {part.kind for part in parts if part.time.size}
@@ -188,35 +226,15 @@ class Pieces:
         return bool(falling or not steps.any())
 
 
+def _mended(time: Int, rows: list[int]) -> Int:
+    time, found = zones.mend_steps_back(time)
+    rows += found
+    return time
+
+
 def _run_starts(parts: list[Columns]) -> Int | None:
     found = [part.run_starts[part.run_starts != INVALID] for part in parts if part.run_starts is not None]
     return np.sort(np.concatenate(found)) if any(times.size for times in found) else None
-
-
-def _gaps_to_times(columns: Columns) -> tuple[Columns, int]:
-    """Times from gaps: the first gap leads from 0 to the first of the later deliveries."""
-    good = columns.time >= 0
-    gaps = columns.time[good]
-    columns.select(good)
-    first = Columns(np.zeros(1, dtype=np.int64))
-    columns.time = np.cumsum(gaps)
-    return joined([first, columns]), int(np.count_nonzero(~good))
-
-
-def _retract(columns: Columns, parts: list[Columns]) -> tuple[Columns, int]:
-    """Take back the latest start of each fetch that was told to have failed."""
-    lists = [part.retracted for part in parts if part.retracted is not None]
-    if not lists or columns.page is None:
-        return columns, 0
-    owed = Counter(np.concatenate(lists).tolist())
-    keep = np.ones(columns.time.size, dtype=bool)
-    for row in np.flatnonzero(np.isin(columns.page, np.array(list(owed), dtype=np.uint64)))[::-1]:
-        key = int(columns.page[row])
-        if owed[key] > 0:
-            owed[key] -= 1
-            keep[row] = False
-    columns.select(keep)
-    return columns, int(np.count_nonzero(~keep))
 
 
 def _block_notes(parts: list[Columns]) -> list[str]:

@@ -21,8 +21,9 @@ FILTERS = {"only_type": "--only", "only_url": "--only-url", "where": "--where"}
 class Reader(Protocol):
     """A log format.
 
-    A reader may also have `filters`, the names in `FILTERS` that it obeys, and `missing`, what a log of this format
-    without a single row is told.
+    A reader may also have `filters`, the names in `FILTERS` that it obeys; `missing`, what a log of this format without
+    a single row is told; and `partial`, whether lines may differ in what it does not read: then equal rows one after
+    another are no proof of lines that were written twice.
     """
 
     name: str

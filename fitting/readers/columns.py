@@ -30,6 +30,8 @@ NOT_MODIFIED = "not modified"
 CACHED = "from a cache"
 NOT_ROBOT = "not a robot's user agent"
 BAD_TIME = "time missing or out of range"
+REPEATED = "read before"
+FAR = "time far outside of the rest"
 
 OPTIONAL: dict[str, tuple[npt.DTypeLike, Any]] = {
     "size": (np.float64, np.nan),

@@ -193,9 +193,7 @@ class _Reading:
         """The log, with at least one row of its format."""
         assert self._used is not None
         options = self._options
-        log = self._pieces.assemble(
-            self._used, detected=self._named is None, timezone=options.timezone, values=options.values
-        )
+        log = self._pieces.assemble(self._used, options)
         missing = getattr(self._used, "missing", "")
         if missing and not log.rows:
             text, _, way_out = missing.partition(" | ")

@@ -16,6 +16,7 @@ NAMES = (
 COUNTER_NAMES = ("scrapy-counters", "scrapy-periodic", "heritrix-progress", "crawlee", "prometheus", "prometheus-csv")
 """Every format of counts per interval."""
 VALUES = ("auto", "times", "gaps")
+REPEATS = ("drop", "keep")
 _GROUP = "reading"
 _STATUSES = re.compile(r"[1-9]xx|\d{3}(?:-\d{3})?")
 
@@ -50,6 +51,8 @@ class ReadOptions:
         Access logs: ``robots`` keeps known robots' user agents, ``all`` everything, else a regular expression.
     values : {"auto", "times", "gaps"}
         What a plain column of numbers holds.
+    repeats : {"drop", "keep"}
+        What becomes of deliveries that were read before: in an overlapping file, or in the same file again.
     workers, cluster : int or None, str or None
         Processes that read several files (None: one for each core), or the address of a Dask scheduler whose workers
         see the files under the same paths.
@@ -105,6 +108,12 @@ class ReadOptions:
     )
     agent: str = setting("robots", help="access logs: robots, all, or a regex", metavar="WHICH", group=_GROUP)
     values: str = setting("auto", help="what a plain column of numbers holds", choices=VALUES, group=_GROUP)
+    repeats: str = setting(
+        "drop",
+        help="deliveries that stand in two files, or again in one: count once (drop) or all (keep)",
+        choices=REPEATS,
+        group=_GROUP,
+    )
     workers: int | None = 1
     cluster: str | None = None
 
@@ -116,6 +125,8 @@ class ReadOptions:
             check_workers(self.workers)
         if self.values not in VALUES:
             faults.add("values", f"values must be one of {', '.join(VALUES)}; got {self.values!r}")
+        if self.repeats not in REPEATS:
+            faults.add("repeats", f"repeats must be one of {', '.join(REPEATS)}; got {self.repeats!r}")
         if not 0 <= self.max_broken <= 1:
             faults.add("max_broken", f"max_broken must be between 0 and 1; got {self.max_broken!r}")
         for condition in self.where:

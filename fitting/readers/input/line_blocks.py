@@ -25,7 +25,10 @@ class Block:
 
 
 def blocks(source: Source, size: int = BLOCK, max_line: int = MAX_LINE) -> Iterator[Block]:
-    """The lines of `source` in blocks of about `size` bytes; Windows line ends become plain ones."""
+    """The lines of `source` in blocks of about `size` bytes; Windows line ends become plain ones.
+
+    A last line without an end is a block of its own, and the source is marked as cut: it may be still being written.
+    """
     carry: list[bytes] = []
     carried = 0
     skipping = False
@@ -49,6 +52,7 @@ def blocks(source: Source, size: int = BLOCK, max_line: int = MAX_LINE) -> Itera
         yield Block(_plain(text), too_long)
         too_long = 0
     rest = b"".join(carry)
+    source.cut = bool(rest)
     if rest or too_long:
         yield Block(_plain(rest + b"\n") if rest else b"", too_long)
 

@@ -87,6 +87,8 @@ class Source:
         ``"none"`` or the packer that was found.
     broken_off : str
         Why the stream ended early, or an empty string.
+    cut : bool
+        Whether the last line has no end, as far as the stream was read in lines.
     digest : hash object or None
         Of the unpacked bytes that were read, where one was set before reading.
     """
@@ -94,7 +96,7 @@ class Source:
     def __init__(self, name: str, stream: IO[bytes], packed: _Counted | None = None, compression: str = "none") -> None:
         self.name, self.compression, self.broken_off = name, compression, ""
         self._stream, self._packed = stream, packed
-        self._ahead = b""
+        self._ahead, self.cut = b"", False
         self.unpacked = 0
         self.digest: hashlib._Hash | None = None
 

@@ -30,6 +30,7 @@ class JsonLines:
     name = "json-lines"
     about = "JSON lines (Scrapy, advertools, Katana and others)"
     filters = ("only_type", "only_url", "where")
+    partial = True
 
     def score(self, head: bytes, lines: Sequence[bytes]) -> float:
         """Share of lines that are an object; a first line that is longer than the sample counts by its brace."""

@@ -41,6 +41,7 @@ class Csv:
     name = "csv"
     about = "CSV with a header (comma, tab, semicolon or bar)"
     filters = ("only_type", "only_url", "where")
+    partial = True
 
     def score(self, head: bytes, lines: Sequence[bytes]) -> float:
         """A header whose names are words, one of them a known name or any, and rows with as many fields."""
@@ -96,6 +97,7 @@ class Parquet:
     name = "parquet"
     about = "Parquet"
     filters = ("only_type", "only_url", "where")
+    partial = True
 
     def score(self, head: bytes, lines: Sequence[bytes]) -> float:
         """The format's first four bytes."""

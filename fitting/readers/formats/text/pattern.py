@@ -46,6 +46,7 @@ class Pattern(LineReader):
 
     name = "pattern"
     about = "regular expression of the user"
+    partial = True
     probe = re.compile(rb"(?!)")
 
     def parse(self, text: bytes, options: ReadOptions) -> Columns:

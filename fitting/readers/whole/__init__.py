@@ -1,0 +1,1 @@
+"""The rows of all files together: their order, and those that were read twice."""

@@ -209,12 +209,8 @@ def calibrate(
     plan = calibration_plan(seed, pages, engine)
     pieces = [(plan, index, family) for index in range(count)]
     keys = [key_of("calibration", _VERSION, plan, random_scenario(seed, index, family)) for index in range(count)]
-    rows: list[dict[str, Any]] = []
-    for row in pool.run(calibrate_one, pieces, workers=workers, cluster=cluster, store=store, keys=keys):
-        rows.append(row)
-        if progress is not None:
-            progress(len(rows), count)
-    return judge_calibration(plan, rows, family)
+    rows = pool.run(calibrate_one, pieces, workers=workers, cluster=cluster, store=store, keys=keys, progress=progress)
+    return judge_calibration(plan, list(rows), family)
 
 
 def calibration_plan(seed: int, pages: int = PAGES, engine: str = "compiled") -> ValidationPlan:

@@ -22,7 +22,6 @@ from functools import cached_property
 
 import numpy as np
 
-from crawltwin.model.bmap import BMAP
 from crawltwin.model.checks import FloatArray
 
 
@@ -150,18 +149,6 @@ class LevelFlow:
 
 STILL = LevelFlow(Controls((0,), np.zeros(1)), PageRates({}, {}), np.zeros((1, 1)), leaving=(Move(np.eye(1)),))
 """A level at which nothing arrives and nobody controls: one control state."""
-
-
-def level_flow(mode: BMAP, room: int, admission: str) -> LevelFlow:
-    """Arrivals of one mode at a level with `room` free places, where the phase stays whatever is decided next."""
-    sizes = [size for size, rates in enumerate(mode.D) if size > 0 and rates.any()]
-    entering = {size: admitted(size, room, admission) for size in sizes}
-    return LevelFlow(
-        Controls((0,), np.zeros(mode.D[0].shape[0])),
-        PageRates({size: mode.D[size].sum(axis=1) for size in sizes}, entering),
-        mode.D[0],
-        tuple(Outcome(size, entering[size], Move(mode.D[size]), entering[size]) for size in sizes),
-    )
 
 
 def admitted(size: int, room: int, admission: str) -> int:

@@ -114,8 +114,6 @@ class Optimum(Drawn):
         Over all sets; of equal costs the one with the fewest numbers of robots.
     policies : tuple of PolicyCost
         The best for each set of robots, single numbers first.
-    profit : float
-        Relative profit R against the best fixed number of robots, percent.
     tables, rates : ndarray
         Every policy that was evaluated, as robots by level (with hysteresis: while the backlog grows), with its linear
         rates (`analytic.policy.modes.EVERY_RATE`).
@@ -130,12 +128,17 @@ class Optimum(Drawn):
     scenario: Scenario
     best: PolicyCost
     policies: tuple[PolicyCost, ...]
-    profit: float
     tables: IntArray = field(repr=False)
     rates: FloatArray = field(repr=False)
     method: Proof = "enumerated"
     listed: tuple[ThresholdPolicy, ...] | None = field(default=None, repr=False)
     controllers_bound: float | None = None
+
+    @property
+    def profit(self) -> float:
+        """Relative profit R against the best fixed number of robots, percent."""
+        fixed = min(self.fixed.values())
+        return 100 * (1 - self.best.cost / fixed) if fixed > 0 else 0.0
 
     def headline(self) -> str:
         """The best policy, its cost, what it saves, and how many were compared."""

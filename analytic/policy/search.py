@@ -225,13 +225,11 @@ class _Search:
                 self._bound_by_window(best, process, settings)
         policies = tuple(best[c] for size in range(1, len(self.robots) + 1) for c in combinations(self.robots, size))
         winner = chosen_best(policies)
-        cheapest_fixed = min(item.cost for item in policies if len(item.robots) == 1)
         tables = np.array(list(self.rates), dtype=np.int64)
         proofs: tuple[Proof, ...] = ("searched", "bounded", "enumerated")
         weakest = min((item.proof for item in policies), key=proofs.index)
-        profit = 100 * (1 - winner.cost / cheapest_fixed) if cheapest_fixed > 0 else 0.0
         rates = np.array(list(self.rates.values()))
-        return Optimum(self.scenario, winner, policies, profit, tables, rates, weakest)
+        return Optimum(self.scenario, winner, policies, tables, rates, weakest)
 
     def _larger_set(
         self, chosen: tuple[int, ...], smaller: Mapping[tuple[int, ...], PolicyCost], process: DecisionProcess | None

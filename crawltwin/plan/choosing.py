@@ -103,8 +103,7 @@ def with_policy(optimum: Optimum, at: int) -> Optimum:
     """The optimum with another of its evaluated policies in place of the cheapest one."""
     robots, thresholds = as_thresholds(optimum.tables[at].tolist())
     best = PolicyCost(tuple(robots), tuple(thresholds), float(optimum.costs[at]), proof=optimum.method)
-    fixed = min(cost for cost in optimum.fixed.values())
-    return replace(optimum, best=best, profit=100 * (1 - best.cost / fixed) if fixed > 0 else 0.0)
+    return replace(optimum, best=best)
 
 
 def choose_within(

@@ -70,17 +70,6 @@ def unit_of_time(seconds: float) -> tuple[float, str]:
     return factor, {"s": "seconds"}.get(unit.strip(), unit.strip())
 
 
-def in_rate(rate: float) -> str:
-    """Pages per second, or per hour or day where that gives a number above one.
-
-    Examples
-    --------
-    >>> in_rate(3.25), in_rate(0.01)
-    ('3.25 pages per second', '36 pages per hour')
-    """
-    return with_interval(rate, kind="rate")
-
-
 def in_percent(share: float) -> str:
     """A share as a percentage with three digits at most, never a bare 0 for something that is not 0.
 

@@ -52,6 +52,7 @@ def run(
     cluster: str | None = None,
     store: Store | None = None,
     keys: Sequence[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Result]:
     """Results of `function` on each piece, in the order of the pieces, each as soon as its turn has come.
 
@@ -68,20 +69,37 @@ def run(
     store, keys : Store and sequence of str, optional
         Where finished pieces are kept, and the key of each piece. A result that is kept must be made of what a
         `Store` can hold.
+    progress : callable, optional
+        Told (done, in all) once whoever asked is ready for the next result.
 
     Examples
     --------
     >>> list(run(abs, [-2, 3, -4]))
     [2, 3, 4]
     """
-    processes = check_workers(workers)
+    results = _kept(function, pieces, check_workers(workers), cluster, store, keys)
+    for done, result in enumerate(results, start=1):
+        yield result
+        if progress is not None:
+            progress(done, len(pieces))
+
+
+def _kept(
+    function: Callable[[Piece], Result],
+    pieces: Sequence[Piece],
+    workers: int,
+    cluster: str | None,
+    store: Store | None,
+    keys: Sequence[str] | None,
+) -> Iterator[Result]:
+    """The results, those that a store holds taken from there and the others put there."""
     if store is None:
-        yield from _run(function, pieces, processes, cluster)
+        yield from _run(function, pieces, workers, cluster)
         return
     if keys is None or len(keys) != len(pieces):
         raise InputError(f"keys must be one for each of the {len(pieces)} pieces when a store is given; got {keys!r}")
     missing = [index for index, key in enumerate(keys) if key not in store]
-    fresh = _run(function, [pieces[index] for index in missing], processes, cluster)
+    fresh = _run(function, [pieces[index] for index in missing], workers, cluster)
     open_pieces = set(missing)
     for index, key in enumerate(keys):
         if index not in open_pieces:

@@ -34,7 +34,7 @@ class Phases(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _poisson(mean: float, weights: Float) -> int:
+def poisson_weights(mean: float, weights: Float) -> int:
     """Poisson probabilities into `weights`; returns how many hold all but 1e-13. Starts at the mode: no underflow."""
     mode = int(mean)
     size = min(weights.size, int(mean + 8.0 * np.sqrt(mean) + 30.0))
@@ -83,12 +83,15 @@ def _powers(vector: Float, jump: Float, count: int, left: Float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _mixed(weights: Float, left: Float, count: int, inside: Float) -> None:
-    """The vector at the end of the gap: the rows of `left` mixed by the Poisson weights."""
+def _through(mean: float, vector: Float, jump: Float, weights: Float, left: Float, inside: Float) -> int:
+    """The vector at the end of a gap into `inside`: its powers in `left`, mixed by the Poisson weights; how many."""
+    count = poisson_weights(mean, weights)
+    _powers(vector, jump, count, left)
     inside[:] = 0.0
     for k in range(count):
         for i in range(inside.size):
             inside[i] += weights[k] * left[k, i]
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -148,9 +151,7 @@ def _advance(trace: MarkedGaps, law: Phases, begin: int, state: Float, kept: Kep
             state[:] = start
         if keep_before:
             before[row] = state
-        count = _poisson(q * gaps[t], weights)
-        _powers(state, jump, count, left)
-        _mixed(weights, left, count, at_end)
+        _through(q * gaps[t], state, jump, weights, left, at_end)
         total = 0.0
         for i in range(order):
             at_end[i] *= sizes[i, batch[t]]
@@ -193,9 +194,7 @@ def watched(trace: MarkedGaps, law: Phases, entering: Float) -> Float:
         if stretch < first.size and t == first[stretch]:
             state[:] = entering[stretch]
             stretch += 1
-        count = _poisson(q * gaps[t], weights)
-        _powers(state, jump, count, left)
-        _mixed(weights, left, count, at_end)
+        _through(q * gaps[t], state, jump, weights, left, at_end)
         total = 0.0
         for j in range(order):
             value = at_end[j]
@@ -257,7 +256,7 @@ def expectations(trace: MarkedGaps, law: Phases) -> tuple[float, tuple[Float, Fl
                     value += part
                 sizes[i, batch[t]] += inside[row, i] * value / scale[row]
                 ahead[i] = laws[i, batch[t]] * value / scale[row]
-            count = _poisson(q * gaps[t], weights)
+            count = poisson_weights(q * gaps[t], weights)
             _powers(before[row], jump, count, left)
             _back(jump, weights, left, count, ahead, flow, beta, room)
             if stretch >= 0 and t == first[stretch]:
@@ -284,9 +283,7 @@ def sample_expectations(
     ahead, inside, begin, room = np.empty(order), np.empty(order), np.empty(order), np.empty((2, order))
     likelihood = 0.0
     for t in range(values.size):
-        count = _poisson(q * values[t], weights)
-        _powers(beta, jump, count, left)
-        _mixed(weights, left, count, inside)
+        count = _through(q * values[t], beta, jump, weights, left, inside)
         density = 0.0
         for i in range(order):
             density += inside[i] * (1.0 if censored[t] else exits[i])

@@ -249,12 +249,6 @@ class RobotEvidence:
         """Rate of so many robots over that of the most that were seen, by the law in force."""
         return self.relative(robots) / self.relative(self.reference)
 
-    def fitted_rate(self, robots: int, law: str | None = None) -> float:
-        """Pages per second of so many robots by the law in force, or another one, fitted to all rates seen."""
-        _, y, w = self._points
-        left = y - np.log([self.relative(one.robots, law) for one in self.rates])
-        return math.exp(float(w @ left) / float(w.sum())) * self.relative(robots, law)
-
     def with_rates(self, rates: Sequence[float]) -> RobotEvidence:
         """The same numbers of robots and errors with other rates, such as those of resampled traces."""
         changed = (Interval(rate, one.rate.low, one.rate.high) for one, rate in zip(self.rates, rates, strict=True))

@@ -20,7 +20,6 @@ from crawltwin.model.errors import Faults
 from crawltwin.model.measures import unit_of
 from crawltwin.model.results.display import Drawn
 from crawltwin.work import workers as work
-from simulate.engine.statistics import RunStatistics
 from simulate.questions.recorded import RecordedTrace, replay_request
 from simulate.sample.collection import BATCHES_PER_RUN, WARM_BINS
 from simulate.sample.estimates import Sample, standard_errors
@@ -159,11 +158,8 @@ def compare(
         jobs = [replay_request(variant, trace, **known).job for variant in variants]
     count = settings.replications if trace is None else 1
     pieces = [Piece(job, index) for job in jobs for index in range(count)]
-    runs: list[RunStatistics] = []
-    for run, _ in work.run(run_piece, pieces, workers=settings.workers, cluster=settings.cluster):
-        runs.append(run)
-        if progress is not None:
-            progress(len(runs), len(pieces))
+    outputs = work.run(run_piece, pieces, workers=settings.workers, cluster=settings.cluster, progress=progress)
+    runs = [run for run, _ in outputs]
     readings = [Reading.of(job.scenario, job.plan().levels, traced=trace is not None) for job in jobs]
     own = [runs[index * count : (index + 1) * count] for index in range(len(jobs))]
     if trace is not None:

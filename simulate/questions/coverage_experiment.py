@@ -168,10 +168,9 @@ def coverage(
     outcomes: list[dict[str, tuple[bool, bool]]] = []
     interrupted = False
     try:
-        for outcome in work.run(run_experiment, pieces, workers=settings.workers, cluster=settings.cluster):
-            outcomes.append(outcome)
-            if progress is not None:
-                progress(len(outcomes), settings.experiments)
+        outcomes.extend(
+            work.run(run_experiment, pieces, workers=settings.workers, cluster=settings.cluster, progress=progress)
+        )
     except KeyboardInterrupt:
         if not outcomes:
             raise

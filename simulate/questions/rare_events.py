@@ -39,6 +39,7 @@ from simulate.questions.split_levels import (
     run_trial,
     trial_of,
 )
+from simulate.sample.intervals import student_factor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -191,17 +192,23 @@ def rare_loss(
     splits, rate = find_splits(scenario, settings.seed, seeking)
     pages = settings.pages
     if pages is None:
-        wanted = settings.precision / _student(settings.replications, settings.confidence)
+        wanted = settings.precision / student_factor(settings.replications, settings.confidence)
         found = pilot(scenario, splits, rate, settings.seed, seeking)
         pages = found.pages_for(wanted, settings.replications, settings.most_pages)
     trials = [trial_of(scenario, splits, settings.seed, index, pages / rate) for index in range(settings.replications)]
     runs: list[Strata] = []
     interrupted = False
     try:
-        for plain in _run(trials, settings, store):
-            runs.append(Strata(*plain))
-            if progress is not None:
-                progress(len(runs), len(trials))
+        finished = work.run(
+            run_to_keep,
+            trials,
+            workers=settings.workers,
+            cluster=settings.cluster,
+            store=store,
+            keys=None if store is None else [_key(trial) for trial in trials],
+            progress=progress,
+        )
+        runs.extend(Strata(*plain) for plain in finished)
     except KeyboardInterrupt:
         if len(runs) < _FEWEST:
             raise
@@ -209,18 +216,9 @@ def rare_loss(
     return replace(_estimate(runs, splits, settings), interrupted=interrupted)
 
 
-def _student(replications: int, confidence: float) -> float:
-    return float(special.stdtrit(replications - 1, 0.5 + confidence / 2))
-
-
-def _run(trials: list[Trial], settings: RareSettings, store: Store | None) -> Any:
-    keys = None
-    if store is not None:
-        content = [
-            (one.scenario, one.splits.levels, one.splits.numbers, one.seed, one.time, one.replication) for one in trials
-        ]
-        keys = [key_of("rare", *own) for own in content]
-    return work.run(run_to_keep, trials, workers=settings.workers, cluster=settings.cluster, store=store, keys=keys)
+def _key(trial: Trial) -> str:
+    splits = trial.splits
+    return key_of("rare", trial.scenario, splits.levels, splits.numbers, trial.seed, trial.time, trial.replication)
 
 
 def run_to_keep(trial: Trial) -> list[FloatArray]:
@@ -242,7 +240,7 @@ def _estimate(runs: list[Strata], splits: Splits, settings: RareSettings) -> Rar
         warnings.append("no loss was seen, although trials were split: the limit is that of plain counting")
     else:
         relative = relative_error_of(sums)
-        reach = _student(len(sums), settings.confidence) * relative
+        reach = student_factor(len(sums), settings.confidence) * relative
         low, high = value * math.exp(-reach), min(1.0, value * math.exp(min(reach, 700.0)))
         if relative > _TOO_WIDE:
             warnings.append("the replications differ much, so the interval may be too narrow: make them longer")

@@ -86,8 +86,6 @@ def draw_approach(
     scenario: Scenario,
     settings: SampleSettings,
     ends: Sequence[int],
-    *,
-    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Sample, ...]:
     """One sample per end: averages over the first `end` bins of the same replications, with no warm-up left out.
 
@@ -108,12 +106,7 @@ def draw_approach(
     job = Job.of(scenario, settings)
     first, last = settings.first, settings.first + settings.replications
     pieces = [(job, range(at, min(at + RUNS_PER_PIECE, last))) for at in range(first, last, RUNS_PER_PIECE)]
-    parts: list[FloatArray] = []
-    for part in work.run(run_bins, pieces, workers=settings.workers, cluster=settings.cluster):
-        parts.append(part)
-        if progress is not None:
-            progress(len(parts), len(pieces))
-    sums = np.concatenate(parts)
+    sums = np.concatenate(list(work.run(run_bins, pieces, workers=settings.workers, cluster=settings.cluster)))
     reading = Reading.of(scenario, of_delivered=True)
     whole = sums.sum(axis=(0, 1))
     diagnostics = Diagnostics(

@@ -98,11 +98,12 @@ def quantile_intervals(
 
 def student(centre: float, error: float, units: int, confidence: float) -> Interval:
     """Student's t about a mean of `units` values with standard error `error`."""
-    reach = _student_factor(units, confidence) * error
+    reach = student_factor(units, confidence) * error
     return Interval(centre, centre - reach, centre + reach, confidence)
 
 
-def _student_factor(units: int, confidence: float) -> float:
+def student_factor(units: int, confidence: float) -> float:
+    """Quantile of Student's t: how many standard errors of a mean of `units` values the interval reaches."""
     return float(special.stdtrit(units - 1, 0.5 + confidence / 2))
 
 
@@ -126,7 +127,7 @@ def _levels(sample: Sample, confidence: float) -> tuple[Interval, ...]:
     """
     sums, n, p = sample.units.sums, sample.units.count, sample.reading.levels(sample.total)
     pseudo = pseudo_values(sums, sample.reading.levels)
-    errors, t = standard_errors(pseudo), _student_factor(n, confidence)
+    errors, t = standard_errors(pseudo), student_factor(n, confidence)
     centre = np.clip(pseudo.mean(axis=0), 0.0, 1.0)
     low, high = np.clip(centre - t * errors, 0.0, 1.0), np.clip(centre + t * errors, 0.0, 1.0)
     seen = (sample.reading.at_levels(sums) > 0).sum(axis=0)

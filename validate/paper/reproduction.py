@@ -162,12 +162,8 @@ def reproduce(
     if with_simulation:
         pieces += [PaperPiece("simulated", row=row) for row in range(len(simulated_rows.main_rows()))]
     keys = [key_of("reproduce", paper(), asdict(piece)) for piece in pieces]
-    found: dict[PaperPiece, Any] = {}
-    for piece, result in zip(pieces, work.run(compute, pieces, workers=workers, store=store, keys=keys), strict=True):
-        found[piece] = result
-        if progress is not None:
-            progress(len(found), len(pieces))
-    return _assemble(found)
+    results = work.run(compute, pieces, workers=workers, store=store, keys=keys, progress=progress)
+    return _assemble(dict(zip(pieces, results, strict=True)))
 
 
 def compute(piece: PaperPiece) -> dict[str, Any]:

@@ -81,14 +81,12 @@ class MemorySearch:
         winner = chosen_best(best.values())
         bound = None if process is None else min(controllers_bound(process), winner.cost)
         items = tuple(best.values())
-        fixed = min(item.cost for item in items if len(item.robots) == 1)
         keys = list(self.evaluator.known)
         tables = [table_of(robots, [j for j, _ in points], self.scenario.capacity) for robots, points in keys]
         return Optimum(
             self.scenario,
             winner,
             items,
-            100 * (1 - winner.cost / fixed) if fixed > 0 else 0.0,
             np.array(tables, dtype=np.int64),
             np.array(list(self.evaluator.known.values())),
             proof,

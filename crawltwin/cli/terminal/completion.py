@@ -8,11 +8,9 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 
-SHELLS = ("bash", "zsh", "fish")
-
 
 def completion_script(shell: str, commands: dict[str, str]) -> str:
-    """The script for one of `SHELLS`; `commands` are the names with their lines of help."""
+    """The script for bash, zsh or fish; `commands` are the names with their lines of help."""
     found = {name: _options(name) for name in commands}
     if shell == "fish":
         return _fish(commands, found)

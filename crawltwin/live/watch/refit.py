@@ -24,8 +24,7 @@ from crawltwin.live.demo.fitted import fit_record
 from crawltwin.live.record import Record
 from crawltwin.live.watch.follow import new_lines
 from crawltwin.model import Scenario, ThresholdPolicy
-from crawltwin.model.arrivals.fetching import FetchingRobots
-from crawltwin.model.arrivals.kinds import ControlledArrivals, ModeMatrices
+from crawltwin.model.arrivals.kinds import ModeMatrices
 from crawltwin.model.errors import InputError
 from fitting import FitOptions, RawLog, fit
 from fitting.readers.input.json_objects import objects
@@ -52,18 +51,11 @@ class Relearnt:
     words: str
 
 
-def faster(arrivals: ControlledArrivals, factor: float) -> ControlledArrivals:
-    """The same arrivals at `factor` times the pace."""
-    if isinstance(arrivals, FetchingRobots):
-        return replace(arrivals, fetch=arrivals.fetch.scaled(factor))
-    return ModeMatrices({robots: mode.scaled(factor) for robots, mode in arrivals.modes.items()})
-
-
 def retimed(scenario: Scenario, factor: float, error: float) -> Relearnt:
     """The scenario at `factor` times its pace; `error` is the relative standard error of the factor."""
 
     def at(pace: float) -> Scenario:
-        return scenario.replace(arrivals=faster(scenario.arrivals, pace))
+        return scenario.replace(arrivals=scenario.arrivals.scaled(pace))
 
     slow, fast = (factor * move for move in moved_factors(error))
     return Relearnt(at(factor), (at(slow), at(fast)), f"the scenario's arrivals, {factor:.3g} times as fast")
@@ -84,7 +76,7 @@ def repaced(scenario: Scenario, policy: Policy, pace: float, error: float) -> Re
     controlled = scenario.replace(policy=policy)
     moves = (1.0, *moved_factors(error))
     at, slow, fast = (
-        scenario.replace(arrivals=faster(scenario.arrivals, factor_for(controlled, pace * move))) for move in moves
+        scenario.replace(arrivals=scenario.arrivals.scaled(factor_for(controlled, pace * move))) for move in moves
     )
     factor = at.arrivals.page_rate(policy.robots_used[0]) / scenario.arrivals.page_rate(policy.robots_used[0])
     return Relearnt(at, (slow, fast), f"the scenario's arrivals, {factor:.3g} times as fast")
@@ -97,7 +89,7 @@ def factor_for(scenario: Scenario, pace: float) -> float:
     from analytic import solve
 
     def excess(log_factor: float) -> float:
-        moved = scenario.replace(arrivals=faster(scenario.arrivals, math.exp(log_factor)))
+        moved = scenario.replace(arrivals=scenario.arrivals.scaled(math.exp(log_factor)))
         return math.log(float(solve(moved).measures["arrival_rate"]) / pace)
 
     near, here = 0.0, excess(0.0)

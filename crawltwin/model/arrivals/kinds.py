@@ -21,10 +21,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +91,10 @@ class ControlledArrivals(Value):
         """Pages per unit of time with so many robots active for ever."""
         return self.mode(robots).page_rate
 
+    @abstractmethod
+    def scaled(self, factor: float) -> Self:
+        """Arrivals of the same kind that bring `factor` times as many pages per unit of time."""
+
     def __repr__(self) -> str:
         rates = ", ".join(f"{r}: {mode.page_rate:.4g}" for r, mode in self.modes.items())
         return f"{type(self).__name__}({self.phases} phases, pages per unit of time {{{rates}}})"
@@ -134,10 +138,14 @@ class ModeMatrices(ControlledArrivals):
     def _modes(self) -> dict[int, BMAP]:
         return dict(self.given)
 
+    def scaled(self, factor: float) -> Self:
+        """Every rate of every mode times `factor`."""
+        return type(self)({robots: mode.scaled(factor) for robots, mode in self.given.items()})
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IndependentRobots(ControlledArrivals):
-    """Interpretation 1: one independent BMAP a robot, in order of activation."""
+    """Interpretation 1: one independent BMAP for each robot, in order of activation."""
 
     kind: ClassVar[str] = "independent"
     robots: tuple[BMAP, ...]
@@ -182,7 +190,7 @@ class IndependentRobots(ControlledArrivals):
                     Fault(
                         "robots",
                         f"the robots' phases together must be at most {MAX_PHASES:,}; got {checks.count(self.phases)}",
-                        "Independent robots multiply their phases: use fewer phases a robot, or kind marked or scaled.",
+                        "Independent robots multiply their phases: use fewer for each robot, or kind marked or scaled.",
                     )
                 ]
             )
@@ -198,6 +206,10 @@ class IndependentRobots(ControlledArrivals):
                     blocks[k] += np.kron(np.kron(np.eye(before), Dk), np.eye(after))
             modes[active] = BMAP(blocks)
         return modes
+
+    def scaled(self, factor: float) -> Self:
+        """Every rate of every robot times `factor`."""
+        return type(self)(tuple(robot.scaled(factor) for robot in self.robots))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,6 +241,10 @@ class ThinnedStream(ControlledArrivals):
 
     def _modes(self) -> dict[int, BMAP]:
         return {robots: self.stream.thinned(q) for robots, q in enumerate(self.keep, start=1)}
+
+    def scaled(self, factor: float) -> Self:
+        """The stream's rates times `factor`; as many of its batches are kept."""
+        return replace(self, stream=self.stream.scaled(factor))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -288,6 +304,10 @@ class MarkedStream(ControlledArrivals):
             modes[active] = BMAP(blocks)
         return modes
 
+    def scaled(self, factor: float) -> Self:
+        """Every rate of every robot times `factor`."""
+        return type(self)(factor * self.D0, [[factor * D for D in own] for own in self.robots])
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScaledStream(ControlledArrivals):
@@ -309,6 +329,10 @@ class ScaledStream(ControlledArrivals):
 
     def _modes(self) -> dict[int, BMAP]:
         return {robots: self.stream.scaled(robots) for robots in range(1, self.count + 1)}
+
+    def scaled(self, factor: float) -> Self:
+        """The rates of each robot times `factor`."""
+        return replace(self, stream=self.stream.scaled(factor))
 
 
 def _check_bmap(value: object, place: str, faults: Faults) -> None:

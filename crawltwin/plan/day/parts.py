@@ -17,7 +17,7 @@ from analytic import Optimum, PolicyCost, Solution, optimize, solve
 from analytic.policy.memory.evaluator import rates_of_levels
 from analytic.policy.optimum import Proof
 from analytic.policy.tables import as_thresholds, sorted_tables, thresholds_of
-from crawltwin.model import BMAP, ControlledArrivals, ModeMatrices, ScaledStream, Scenario, ThinnedStream
+from crawltwin.model import BMAP, Scenario
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.rates import Rates
 from crawltwin.plan.prepare import today_rates
@@ -42,16 +42,8 @@ def running_parts(season: Season) -> tuple[PacePart, ...]:
 
 
 def at_pace(scenario: Scenario, pace: float) -> Scenario:
-    """The scenario with the rates of its arrivals times the pace; robots that finish their fetch know one pace."""
-    return scenario if pace == 1 else scenario.replace(arrivals=_faster(scenario.arrivals, pace))
-
-
-def _faster(arrivals: ControlledArrivals, pace: float) -> ControlledArrivals:
-    if isinstance(arrivals, ThinnedStream):
-        return ThinnedStream(arrivals.stream.scaled(pace), arrivals.keep)
-    if isinstance(arrivals, ScaledStream):
-        return ScaledStream(arrivals.stream.scaled(pace), arrivals.count)
-    return ModeMatrices({robots: mode.scaled(pace) for robots, mode in arrivals.modes.items()})
+    """The scenario with the rates of its arrivals times the pace."""
+    return scenario if pace == 1 else scenario.replace(arrivals=scenario.arrivals.scaled(pace))
 
 
 def shares(parts: Sequence[PacePart]) -> FloatArray:
@@ -114,9 +106,7 @@ def day_optimum(optimum: Optimum, parts: Sequence[PacePart]) -> tuple[Optimum, F
         found.append(PolicyCost(item.robots, thresholds, float(costs[at]), proof))
     at = int(np.argmin(costs))
     best = PolicyCost(*as_thresholds(tables[at].tolist()), float(costs[at]), proof)
-    fixed = min(item.cost for item in found if len(item.robots) == 1)
-    profit = 100 * (1 - best.cost / fixed) if fixed > 0 else 0.0
-    return replace(mean, best=best, policies=tuple(found), profit=profit, method=proof), rates
+    return replace(mean, best=best, policies=tuple(found), method=proof), rates
 
 
 def day_solution(every: Sequence[Scenario], parts: Sequence[PacePart]) -> Solution:

@@ -260,12 +260,8 @@ def uncertainty(
     pieces = [
         Redraw(resampler, scenario, settings, bytes_rate, tables, child, model, parts, schedule) for child in children
     ]
-    found: list[FloatArray] = []
-    for done, rates in enumerate(crew.run(evaluate, pieces, workers=workers), start=1):
-        if rates is not None and np.isfinite(rates).all():
-            found.append(rates)
-        if progress is not None:
-            progress(done, len(pieces))
+    drawn = crew.run(evaluate, pieces, workers=workers, progress=progress)
+    found = [rates for rates in drawn if rates is not None and np.isfinite(rates).all()]
     if len(found) < 10:
         return None
     assert scenario.cost is not None

@@ -98,12 +98,7 @@ def assumptions(
     """
     asked = _asked(fit, settings)
     pieces = [(fit.process, scenario_of(fit, changed), changed) for _, _, points in asked for _, changed in points]
-    found: list[tuple[str | None, dict[str, float | None]]] = []
-    for answer in crew.run(policy_at, pieces, workers=workers):
-        found.append(answer)
-        if progress is not None:
-            progress(len(found), len(pieces))
-    answers = iter(found)
+    answers = iter(list(crew.run(policy_at, pieces, workers=workers, progress=progress)))
     return tuple(
         Assumption(*words, value, measure, tuple(AssumedPoint(label, *next(answers)) for label, _ in points))
         for (words, value), measure, points in asked

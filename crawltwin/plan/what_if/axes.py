@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,13 +28,11 @@ from crawltwin.model import (
     BMAP,
     ControlledArrivals,
     CostWeights,
-    IndependentRobots,
+    FetchingRobots,
     InputError,
-    MarkedStream,
     ModeMatrices,
     ScaledStream,
     Scenario,
-    ThinnedStream,
 )
 from crawltwin.model.errors import Fault
 
@@ -65,23 +63,10 @@ class Quantity:
     change: Callable[[Scenario, Any], Scenario]
 
 
-def _scaled_arrivals(arrivals: ControlledArrivals, factor: float) -> ControlledArrivals:
-    """Every rate of every robot times `factor`, the kind of arrivals kept."""
-    if isinstance(arrivals, ScaledStream):
-        return ScaledStream(arrivals.stream.scaled(factor), arrivals.count)
-    if isinstance(arrivals, ThinnedStream):
-        return ThinnedStream(arrivals.stream.scaled(factor), arrivals.keep)
-    if isinstance(arrivals, IndependentRobots):
-        return IndependentRobots(tuple(robot.scaled(factor) for robot in arrivals.robots))
-    if isinstance(arrivals, MarkedStream):
-        return MarkedStream(factor * arrivals.D0, [[factor * D for D in own] for own in arrivals.robots])
-    return ModeMatrices({robots: mode.scaled(factor) for robots, mode in arrivals.modes.items()})
-
-
 def _robots(arrivals: ControlledArrivals, most: int) -> ControlledArrivals:
     """At most so many robots; more than are known only where a further robot is like the others."""
-    if isinstance(arrivals, ScaledStream):
-        return ScaledStream(arrivals.stream, most)
+    if isinstance(arrivals, ScaledStream | FetchingRobots):
+        return replace(arrivals, count=most)
     kept: dict[int, BMAP] = {robots: mode for robots, mode in arrivals.modes.items() if robots <= most}
     if not kept or most > max(arrivals.robot_numbers):
         known = ", ".join(map(str, arrivals.robot_numbers))
@@ -90,7 +75,7 @@ def _robots(arrivals: ControlledArrivals, most: int) -> ControlledArrivals:
                 Fault(
                     "",
                     f"robots must be among those that the arrivals know ({known}); got {most}",
-                    "Only arrivals of kind scaled tell what more robots would bring.",
+                    "Only arrivals of kind scaled or fetching tell what more robots would bring.",
                 )
             ]
         )
@@ -125,7 +110,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "arrivals.scale": Quantity(
         "real",
         "delivery rates, times the present ones",
-        lambda s, v: s.replace(arrivals=_scaled_arrivals(s.arrivals, v)),
+        lambda s, v: s.replace(arrivals=s.arrivals.scaled(v)),
     ),
     "obsolescence.scale": Quantity("real", "speed of becoming obsolete", lambda s, v: _stale(s, v, to_mean=False)),
     "obsolescence.mean": Quantity("real", "mean time until obsolete", lambda s, v: _stale(s, v, to_mean=True)),

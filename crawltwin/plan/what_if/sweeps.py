@@ -151,16 +151,9 @@ def sweep(
     points = list(_grid(scenario, axes))
     pieces = [(changed, method) for _, changed in points]
     keys = [key_of("sweep", method, piece.replace(title="")) for piece, _ in pieces]
-    found: list[dict[str, Any]] = []
-    for point, result in zip(
-        (values for values, _ in points),
-        crew.run(evaluate, pieces, workers=workers, cluster=cluster, store=store, keys=keys),
-        strict=True,
-    ):
-        found.append({"point": dict(point), **result})
-        if progress is not None:
-            progress(len(found), len(points))
-    return Sweep(scenario, tuple(axes), tuple(found))
+    results = crew.run(evaluate, pieces, workers=workers, cluster=cluster, store=store, keys=keys, progress=progress)
+    rows = ({"point": dict(point), **result} for (point, _), result in zip(points, results, strict=True))
+    return Sweep(scenario, tuple(axes), tuple(rows))
 
 
 def _grid(scenario: Scenario, axes: Sequence[Axis]) -> Iterator[tuple[dict[str, AxisValue], Scenario]]:

@@ -30,11 +30,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from crawltwin.work.compiling import njit
 from fitting.models.kernels import Float, Int
-from fitting.models.uniformisation import _poisson
+from fitting.models.uniformisation import poisson_weights
 
 _LEAST = 1e-300
 
@@ -65,7 +64,7 @@ def work(lengths: Float, counts: Int, fastest: float, order: int) -> float:
 @njit(cache=True, nogil=True)
 def _terms(mean: float, pages: int, weights: Float) -> int:
     """Poisson probabilities into `weights`; returns how many matter, more where so many pages are unlikely."""
-    count = _poisson(mean, weights)
+    count = poisson_weights(mean, weights)
     wanted = min(max(count, pages + 30), weights.size)
     for k in range(count, wanted):
         weights[k] = weights[k - 1] * mean / k
@@ -73,8 +72,8 @@ def _terms(mean: float, pages: int, weights: Float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _room(D0: Float, lengths: Float, counts: Int) -> tuple[float, int, int]:
-    """Largest rate, most terms and most pages of an interval."""
+def _uniformised(D0: Float, D1: Float, lengths: Float, counts: Int) -> tuple[float, Float, Float, int, int]:
+    """Largest rate, the steps without and with a page, most terms and most pages of an interval."""
     q, terms, pages = 0.0, 0, 0
     for i in range(D0.shape[0]):
         q = max(q, -D0[i, i])
@@ -82,7 +81,10 @@ def _room(D0: Float, lengths: Float, counts: Int) -> tuple[float, int, int]:
         mean = q * lengths[t]
         terms = max(terms, int(mean + 8.0 * np.sqrt(mean)) + 40, counts[t] + 40)
         pages = max(pages, counts[t])
-    return q, terms, pages
+    A0 = D0 / q
+    for i in range(D0.shape[0]):
+        A0[i, i] += 1.0
+    return q, A0, D1 / q, terms, pages
 
 
 @njit(cache=True, nogil=True)
@@ -118,10 +120,7 @@ def forward(trace: CountTrace, law: CountLaw, before: Float, below: Float) -> tu
     lengths, counts, first = trace
     start, D0, D1 = law
     n, order = lengths.size, start.size
-    q, terms, most = _room(D0, lengths, counts)
-    A0, A1 = D0 / q, D1 / q
-    for i in range(order):
-        A0[i, i] += 1.0
+    q, A0, A1, terms, most = _uniformised(D0, D1, lengths, counts)
     weights, rows = np.empty(terms), np.zeros((2, most + 1, order))
     result, scale = np.empty(n), np.empty(n)
     state, end = np.empty(order), np.empty(order)
@@ -174,10 +173,7 @@ def expectations(trace: CountTrace, law: CountLaw) -> tuple[float, tuple[Float, 
     likelihood = 0.0
     for score in scores:
         likelihood += score
-    q, terms, most = _room(D0, lengths, counts)
-    A0, A1 = D0 / q, D1 / q
-    for i in range(order):
-        A0[i, i] += 1.0
+    q, A0, A1, terms, most = _uniformised(D0, D1, lengths, counts)
     weights = np.empty(terms)
     left = np.zeros((terms, most + 1, order))
     right = np.zeros((most + 1, order))
@@ -225,8 +221,3 @@ def expectations(trace: CountTrace, law: CountLaw) -> tuple[float, tuple[Float, 
                 begin[i] += before[t, i] * beta[i]
             beta[:] = 1.0
     return likelihood, (np.diag(stay) / q, stay * D0 / q, come * D1 / q, begin)
-
-
-def trace_of(lengths: npt.ArrayLike, counts: npt.ArrayLike, first: npt.ArrayLike) -> CountTrace:
-    """The trace as the compiled passes take it."""
-    return CountTrace(np.asarray(lengths, float), np.asarray(counts, np.int64), np.asarray(first, np.int64))

@@ -75,6 +75,17 @@ def _emissions(pages: int, length: float, slices: int, rates: Float, base: int, 
 
 
 @njit(cache=True, nogil=True)
+def _room(most: int, order: int) -> tuple[int, Int, Float, Float]:
+    """Base of the states and what a slice in each phase adds to one; room for the emissions and for the paths."""
+    base = most + 1
+    strides = np.zeros(order, dtype=np.int64)
+    for k in range(order - 1):
+        strides[k] = base**k
+    size = base ** (order - 1)
+    return base, strides, np.empty(size), np.empty((most, size, order))
+
+
+@njit(cache=True, nogil=True)
 def _spread(vector: Float, moves: Float, strides: Int, slices: int, paths: Float) -> None:
     """Weights of phase and numbers of slices after each slice; `paths` is slices x states x phases, zero before."""
     order, size = vector.size, paths.shape[1]
@@ -99,13 +110,8 @@ def forward(trace: CountTrace, law: SlicedLaw, before: Float, below: Float) -> t
     lengths, counts, first = trace
     start, moves, rates, slice_length = law
     n, order = lengths.size, start.size
-    most = slices_of(lengths.max(), slice_length)
-    base = most + 1
-    strides = np.zeros(order, dtype=np.int64)
-    for k in range(order - 1):
-        strides[k] = base**k
-    size = base ** (order - 1)
-    emitted, paths = np.empty(size), np.empty((most, size, order))
+    base, strides, emitted, paths = _room(slices_of(lengths.max(), slice_length), order)
+    size = emitted.size
     result, scale = np.empty(n), np.empty(n)
     ends, state, end = np.empty((n, order)), np.empty(order), np.empty(order)
     keep, occupied = before.shape[0] == n, below.shape[0] == n
@@ -148,13 +154,8 @@ def expectations(trace: CountTrace, law: SlicedLaw) -> tuple[float, tuple[Float,
     likelihood = 0.0
     for score in scores:
         likelihood += score
-    most = slices_of(lengths.max(), slice_length)
-    base = most + 1
-    strides = np.zeros(order, dtype=np.int64)
-    for k in range(order - 1):
-        strides[k] = base**k
-    size = base ** (order - 1)
-    emitted, paths = np.empty(size), np.empty((most, size, order))
+    base, strides, emitted, paths = _room(slices_of(lengths.max(), slice_length), order)
+    size = emitted.size
     back, earlier = np.empty((size, order)), np.empty((size, order))
     spent, pages, begin = np.zeros(order), np.zeros(order), np.zeros(order)
     moved, share, beta = np.zeros((order, order)), np.empty(order), np.ones(order)

@@ -8,7 +8,7 @@ import pytest
 from crawltwin.live.recorder import Recorder
 from crawltwin.live.watch.better_policy import cost_of, improve
 from crawltwin.live.watch.monitor import Monitor
-from crawltwin.live.watch.refit import faster, moved_factors, newest_lines, refit_record, refit_stream, repaced, retimed
+from crawltwin.live.watch.refit import moved_factors, newest_lines, refit_record, refit_stream, repaced, retimed
 from crawltwin.live.watch.settings import WatchSettings
 from crawltwin.live.watch.twin import Twin
 from crawltwin.live.watch.watcher import Watcher
@@ -31,7 +31,7 @@ def test_the_arrivals_go_faster():
     for name in ("paper", "fetching"):
         arrivals = examples.load(name).arrivals
         for robots in arrivals.robot_numbers:
-            assert faster(arrivals, 1.7).page_rate(robots) == pytest.approx(1.7 * arrivals.page_rate(robots))
+            assert arrivals.scaled(1.7).page_rate(robots) == pytest.approx(1.7 * arrivals.page_rate(robots))
 
 
 def test_a_policy_must_be_better_in_every_variant():

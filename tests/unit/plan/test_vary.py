@@ -52,13 +52,14 @@ def test_complaints(text, complaint):
         read_axis(text)
 
 
-@pytest.mark.parametrize("name", ["paper", "independent", "thinned", "marked", "scaled"])
+@pytest.mark.parametrize("name", ["paper", "independent", "thinned", "marked", "scaled", "fetching"])
 def test_scaled_arrivals_bring_proportionally_more(name):
     scenario = examples.load(name)
     faster = Axis("arrivals.scale", (3.0,)).change(scenario, 3.0)
     assert type(faster.arrivals) is type(scenario.arrivals)
-    for robots, mode in scenario.arrivals.modes.items():
-        assert faster.arrivals.mode(robots).page_rate == pytest.approx(3 * mode.page_rate, rel=1e-12)
+    for robots in scenario.arrivals.robot_numbers:
+        brought = scenario.arrivals.page_rate(robots)
+        assert faster.arrivals.page_rate(robots) == pytest.approx(3 * brought, rel=1e-12)
 
 
 def test_means_and_scales():
@@ -79,6 +80,8 @@ def test_robots():
     more = Axis("robots", (6,)).change(measured, 6).arrivals
     assert isinstance(more, ScaledStream)
     assert more.robot_numbers == (1, 2, 3, 4, 5, 6)
+    fetching = examples.load("fetching").replace(policy=None)
+    assert Axis("robots", (6,)).change(fetching, 6).arrivals.robot_numbers == (1, 2, 3, 4, 5, 6)
 
 
 def test_pages_that_never_become_obsolete_cannot_become_so_faster():

@@ -4,7 +4,7 @@ import pytest
 
 from crawltwin.model import InputError, LevelPolicy, ThresholdPolicy
 from crawltwin.model.settings import read_time
-from crawltwin.plan.wording import in_rate, in_time, instruction, read_share, rounded, with_interval
+from crawltwin.plan.wording import in_time, instruction, read_share, rounded, with_interval
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_units_that_people_use():
     assert [in_time(s) for s in (0.05, 59, 150, 9000, 172_800, 1_451_520)] == [
         "0.05 s", "59 s", "2.5 minutes", "2.5 hours", "2 days", "16.8 days",
     ]  # fmt: skip
-    assert [in_rate(r) for r in (12.0, 0.5, 0.0001)] == [
+    assert [with_interval(r, kind="rate") for r in (12.0, 0.5, 0.0001)] == [
         "12 pages per second", "1,800 pages per hour", "8.64 pages per day",
     ]  # fmt: skip
 

@@ -23,12 +23,9 @@ from analytic.chain.generator import Generator
 from analytic.chain.primitives import Chain
 from analytic.chain.tagged import TaggedChain, place_states
 from analytic.linear.count_vectors import counts
-from crawltwin.model import rates as model_rates
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.laws.phase_type import PhaseType
-
-RATES = model_rates.RATES
-"""Names of the linear rates that every chain has, in the order of the columns of a table of rates."""
+from crawltwin.model.rates import EVERY_RATE, RATES
 
 
 @dataclass(frozen=True)
@@ -150,4 +147,4 @@ def state_rewards(generator: Generator, prospects: Prospects, names: Sequence[st
 
 def rate_names(chain: Chain) -> tuple[str, ...]:
     """The linear rates that a chain has: those of every chain, its switches and, where robots fetch, its fetches."""
-    return (*RATES, "switches", *(("fetches",) if chain.flows[0].controls.fetches is not None else ()))
+    return EVERY_RATE if chain.flows[0].controls.fetches is not None else EVERY_RATE[:-1]

@@ -23,7 +23,7 @@ from analytic.linear.elimination_kernels import (
     solve_right_in_place,
     stationary_in_place,
 )
-from analytic.policy.modes import IntArray, ModeChains
+from analytic.policy.modes import IntArray, ModeChains, rooms_by_level
 from crawltwin.model import Fault, InputError
 from crawltwin.model.checks import FloatArray
 from crawltwin.work.compiling import njit
@@ -91,7 +91,7 @@ class PolicyTables(ModeChains):
     def _blocks(self) -> _Blocks:
         chain, B, modes = self.chain, self.scenario.arrivals.max_batch, len(self.robot_numbers)
         W, top, n = chain.arrival_phases, chain.top, chain.arrival_phases * chain.service_phases
-        rooms = np.minimum(np.maximum(self.scenario.capacity - np.arange(top + 1), 0), B)
+        rooms = rooms_by_level(self.scenario, top)
         up, up0 = np.zeros((modes, B + 1, B + 1, n, n)), np.zeros((modes, B + 1, W, n))
         stay0, down = np.zeros((modes, W, W)), np.zeros((top + 1, n, n))
         # One level for each room: those with the same room have the same blocks.

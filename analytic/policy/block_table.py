@@ -7,7 +7,6 @@ their recursion over the tables is nearly all of the work saved. Blocks of each 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -20,6 +19,7 @@ from analytic.policy.modes import IntArray, ModeChains
 from crawltwin.model import Fault, TooLargeError
 from crawltwin.model.bmap import stationary
 from crawltwin.model.checks import FloatArray, count
+from crawltwin.work.progress import ProgressCallback
 
 MAX_WIDTH = 4_096
 """Largest level, in states, for which dense blocks are formed."""
@@ -93,7 +93,7 @@ class BlockTables(ModeChains):
             self._blocks[key] = block
         return self._blocks[key]
 
-    def rates(self, tables: IntArray, progress: Callable[[int, int], None] | None = None) -> FloatArray:
+    def rates(self, tables: IntArray, progress: ProgressCallback | None = None) -> FloatArray:
         """The linear rates `RATES` of each table, shape (tables, 8).
 
         Parameters

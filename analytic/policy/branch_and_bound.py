@@ -27,11 +27,12 @@ from typing import Any
 import numpy as np
 
 from analytic.policy.decision import Question, Relaxation
-from analytic.policy.modes import IntArray, as_rates
+from analytic.policy.modes import IntArray
 from analytic.policy.policy_iteration import BoolArray
 from analytic.policy.response_interval import SERVED, SOJOURN, EndBound, ResponseInterval, cheapest_share
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
+from crawltwin.model.rates import Rates
 
 Progress = Callable[[int, float, float], None]
 
@@ -189,7 +190,7 @@ class BranchAndBound:
             # Controllers that see the phases, and those that randomise between two of them.
             one, other = ends[0].rates, ends[1].rates
             mixed = one + cheapest_share(one, other, self.weights) * (other - one)
-            self.best = min(self.best, float(as_rates(mixed).cost(self.weights)))
+            self.best = min(self.best, float(Rates.from_table(mixed).cost(self.weights)))
         if (
             bound >= self._enough
             or min(end.gain + a * v for end, v in zip(found, (low, high), strict=True)) >= self._enough

@@ -28,7 +28,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
-from analytic.policy.modes import EVERY_RATE, as_rates
 from analytic.policy.optimum import Optimum
 from analytic.policy.response_interval import SERVED, SOJOURN, EndBound, ResponseInterval, cheapest_share
 from analytic.policy.search import as_optimum
@@ -38,6 +37,7 @@ from crawltwin.model import Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
 from crawltwin.model.measures import LINEAR_MEASURES, QUOTIENT_MEASURES, unit_of
+from crawltwin.model.rates import EVERY_RATE, Rates
 from crawltwin.model.results.display import Shown
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def check_bounds(upper: Mapping[str, float], lower: Mapping[str, float]) -> None
 
 
 def _plain(rates: FloatArray) -> dict[str, float]:
-    found = as_rates(rates).measures()
+    found = Rates.from_table(rates).measures()
     return {name: float(value) for name, value in found.items() if np.isfinite(value)}
 
 
@@ -271,7 +271,7 @@ class _Problem:
         self.optimum, self.weights = optimum, weights_of(optimum.scenario, "compare policies")
         self.bounds = [(name, bound, 1.0) for name, bound in upper.items()]
         self.bounds += [(name, bound, -1.0) for name, bound in lower.items()]
-        self.rates = as_rates(optimum.rates)
+        self.rates = Rates.from_table(optimum.rates)
         self.linear = self.rates.linear_cost(self.weights)
         self.rows = np.array([self._row(name, bound, sign) for name, bound, sign in self.bounds])
 
@@ -298,7 +298,7 @@ class _Problem:
 
     def cost(self, rates: FloatArray) -> float:
         """Equation (2) of mixed rates."""
-        return float(as_rates(rates).cost(self.weights))
+        return float(Rates.from_table(rates).cost(self.weights))
 
     def _program(self, multiplier: float = 0.0, V: float = 0.0) -> Any:
         """The mixture with the least c + mu (g - V h)."""
@@ -340,7 +340,7 @@ class _Problem:
     def _read(self, shares: FloatArray, found: Any) -> _Mixture:
         shares = np.where(shares > 1e-9, shares, 0.0)
         shares = shares / shares.sum()
-        mixed = as_rates(shares @ self.optimum.rates)
+        mixed = Rates.from_table(shares @ self.optimum.rates)
         multipliers: dict[str, float] = {}
         for (name, _, _), dual in zip(self.bounds, found.ineqlin.marginals, strict=True):
             # The bound b enters as -b times the measure's denominator: that is what one more unit of b is worth.

@@ -24,18 +24,19 @@ for its last relative values u: for any vector u and any occupation measure x, :
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from analytic.chain.primitives import Chain
-from analytic.chain.rewards import RATES
 from analytic.policy.modes import IntArray, ModeChains
 from analytic.policy.policy_iteration import BoolArray, Rows, iterate_policies
+from analytic.policy.response_interval import SERVED, SOJOURN
 from analytic.policy.tables import weights_of
-from crawltwin.model import CostWeights, Fault, TooLargeError
+from crawltwin.model import CostWeights, Fault, Scenario, TooLargeError
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.rates import Rates
 
@@ -71,6 +72,10 @@ class Question(NamedTuple):
         """The average of c under one table of actions by level."""
         return cls(np.eye(actions, dtype=bool)[table])
 
+    def cost(self, linear: FloatArray, rewards: FloatArray) -> FloatArray:
+        """C + mu (g - V h), from c and the linear rates (last axis)."""
+        return np.asarray(linear + self.multiplier * (rewards[..., SOJOURN] - self.response * rewards[..., SERVED]))
+
 
 class Relaxed(NamedTuple):
     """A solved decision process: a lower bound of its average cost, the policy found and how good it is.
@@ -86,35 +91,41 @@ class Relaxed(NamedTuple):
     start: Any
 
 
-class Relaxation(Protocol):
+class Relaxation(ABC):
     """What branch and bound needs: lower bounds for sets of policies, and the costs of single ones.
 
     `exact` says whether the bound of a single table is its cost.
     """
 
-    exact: bool
+    exact: ClassVar[bool]
+    scenario: Scenario
 
     @property
     def weights(self) -> CostWeights:
         """Of the cost criterion."""
-        ...
+        return weights_of(self.scenario, "compare policies")
+
+    @property
+    @abstractmethod
+    def linear(self) -> FloatArray:
+        """Linear part c of the cost."""
 
     @property
     def cost_scale(self) -> float:
         """Size of the numbers that bounds are computed from."""
-        ...
+        return float(np.abs(self.linear).max(initial=0.0))
 
+    @abstractmethod
     def relax(self, question: Question, start: Any = None, target: float = np.inf) -> Relaxed:
         """A lower bound of the least average; it may stop early once the bound reaches `target`."""
-        ...
 
+    @abstractmethod
     def cost_of(self, table: IntArray, start: Any = None) -> float:
         """Equation (2) for one table of actions by level."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
-class DecisionProcess(ModeChains):
+class DecisionProcess(ModeChains, Relaxation):
     """A scenario whose number of robots may depend on everything in the state.
 
     Parameters
@@ -140,11 +151,6 @@ class DecisionProcess(ModeChains):
             way_out = "Use a smaller capacity or fewer obsolescence phases."
             raise TooLargeError([Fault("capacity", f"{rule}; got {got}", way_out)])
 
-    @property
-    def weights(self) -> CostWeights:
-        """Of the cost criterion."""
-        return weights_of(self.scenario, "compare policies")
-
     @cached_property
     def _rows(self) -> Rows:
         matrices, states = [events.matrix for events in self.events], self.chain.states
@@ -161,12 +167,7 @@ class DecisionProcess(ModeChains):
     @cached_property
     def linear(self) -> FloatArray:
         """Linear part c of the cost, shape (actions, states)."""
-        return Rates.from_table(self.rewards, RATES).linear_cost(self.weights)
-
-    @property
-    def cost_scale(self) -> float:
-        """Size of the numbers that bounds are computed from."""
-        return float(np.abs(self.linear).max(initial=0.0))
+        return Rates.from_table(self.rewards).linear_cost(self.weights)
 
     def relax(self, question: Question, start: tuple[IntArray, int] | None = None, target: float = np.inf) -> Relaxed:
         """Least average of c + mu (g - V h) over controllers that see the state, each level keeping to `allowed`.
@@ -179,8 +180,7 @@ class DecisionProcess(ModeChains):
         target : float
             Iteration may stop once the bound is at least this.
         """
-        sojourn, served = (self.rewards[:, :, RATES.index(name)] for name in ("sojourn_served", "served"))
-        cost = self.linear + question.multiplier * (sojourn - question.response * served)
+        cost = question.cost(self.linear, self.rewards)
         states = self.chain.states
         chosen, anchor = (np.zeros(states, np.int64), 0) if start is None else (start[0].copy(), start[1])
         bound, gain, regrets, p, evaluated = iterate_policies(
@@ -192,4 +192,4 @@ class DecisionProcess(ModeChains):
     def cost_of(self, table: IntArray, start: tuple[IntArray, int] | None = None) -> float:
         """Equation (2) for one table of actions by level."""
         found = self.relax(Question.of(table, len(self.robot_numbers)), start)
-        return float(Rates.from_table(found.rates, RATES).cost(self.weights))
+        return float(Rates.from_table(found.rates).cost(self.weights))

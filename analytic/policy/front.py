@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from analytic.policy.modes import as_rates
 from analytic.policy.optimum import Optimum
 from analytic.policy.search import as_optimum
 from analytic.stationary.solution import versions
 from crawltwin.model import InputError, Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.measures import unit_of
+from crawltwin.model.rates import Rates
 from crawltwin.model.results.display import Drawn
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def pareto(optimum: Optimum | Scenario, criteria: Sequence[str] = CRITERIA) -> P
     if wrong or not criteria:
         raise InputError(f"criteria must be among {', '.join(known)}; got {', '.join(wrong) or 'none'}")
     optimum = as_optimum(optimum)
-    rates = as_rates(optimum.rates)
+    rates = Rates.from_table(optimum.rates)
     values = np.column_stack([np.nan_to_num(rates.value(name), nan=0.0) for name in criteria])
     signs = np.array([-1.0 if name in MORE_IS_BETTER else 1.0 for name in criteria])
     kept = np.flatnonzero(not_dominated(ranks(values * signs)))

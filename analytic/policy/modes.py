@@ -16,22 +16,17 @@ import numpy.typing as npt
 from analytic.chain.flows import Controls, LevelFlow, Move, Outcome, PageRates, admitted
 from analytic.chain.generator import Generator
 from analytic.chain.primitives import Chain
-from analytic.chain.rewards import RATES, Prospects, state_rewards
+from analytic.chain.rewards import Prospects, state_rewards
 from crawltwin.model import LevelPolicy, Scenario
 from crawltwin.model.arrivals.matrices import ArrivalMatrices
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.rates import Rates
 
 IntArray = npt.NDArray[np.int64]
 
-EVERY_RATE = (*RATES, "switches", "fetches")
-"""Columns of tables of rates, in order; those of the paper's model end with `RATES`."""
 
-
-def as_rates(table: npt.ArrayLike) -> Rates:
-    """Rates from the columns of a table (last axis): the first of `EVERY_RATE`, as many as there are."""
-    columns = np.asarray(table, dtype=np.float64)
-    return Rates.from_table(columns, EVERY_RATE[: columns.shape[-1]])
+def rooms_by_level(scenario: Scenario, top: int) -> IntArray:
+    """Free places at each level 0..top; as many as the largest batch stand for all that are more."""
+    return np.clip(scenario.capacity - np.arange(top + 1), 0, scenario.arrivals.max_batch)
 
 
 def flow_with_room(matrices: ArrivalMatrices, robots: int, room: int, admission: str) -> LevelFlow:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from analytic.policy.modes import IntArray, as_rates
+from analytic.policy.modes import IntArray
 from analytic.policy.tables import (
     as_thresholds,
     costs_of_tables,
@@ -22,6 +22,7 @@ from analytic.policy.tables import (
 from analytic.stationary.solution import versions
 from crawltwin.model import Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import Rates
 from crawltwin.model.results.display import Drawn
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Optimum(Drawn):
         The best for each set of robots, single numbers first.
     tables, rates : ndarray
         Every policy that was evaluated, as robots by level (with hysteresis: while the backlog grows), with its linear
-        rates (`analytic.policy.modes.EVERY_RATE`).
+        rates (`crawltwin.model.rates.EVERY_RATE`).
     method : {"enumerated", "bounded", "searched"}
         The weakest proof among the sets.
     listed : tuple of ThresholdPolicy, optional
@@ -156,7 +157,7 @@ class Optimum(Drawn):
     @cached_property
     def costs(self) -> FloatArray:
         """Cost of each table."""
-        return as_rates(self.rates).cost(weights_of(self.scenario, "compare policies"))
+        return Rates.from_table(self.rates).cost(weights_of(self.scenario, "compare policies"))
 
     @property
     def lower_bound(self) -> float | None:
@@ -215,7 +216,7 @@ class Optimum(Drawn):
             return self._memory_curve(used)
         vectors = list(threshold_vectors(len(used), K))
         wanted = [table_of(used, thresholds, K) for thresholds in vectors]
-        known = dict(self._lookup)
+        known = dict(self.cost_by_table)
         missing = sorted({table for table in wanted if table not in known})
         if missing:
             tables = sorted_tables(np.array(missing, dtype=np.int64))
@@ -237,7 +238,8 @@ class Optimum(Drawn):
         return pd.DataFrame(rows, columns=[*(f"j{k}" for k in range(1, len(used))), "cost"])
 
     @cached_property
-    def _lookup(self) -> Mapping[tuple[int, ...], float]:
+    def cost_by_table(self) -> Mapping[tuple[int, ...], float]:
+        """Cost of each table, to look up."""
         return dict(zip(map(tuple, self.tables.tolist()), self.costs.tolist(), strict=True))
 
     def to_json(self) -> dict[str, Any]:

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analytic.chain.rewards import RATES
-from analytic.policy.modes import as_rates
 from crawltwin.model import CostWeights
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import RATES, Rates
 
 SERVED, SOJOURN = RATES.index("served"), RATES.index("sojourn_served")
 
@@ -65,7 +64,7 @@ def cheapest_share(one: FloatArray, other: FloatArray, weights: CostWeights) -> 
     Along the mixture the cost is :math:`c_0 + t\,dc + a (g_0 + t\,dg)/(h_0 + t\,dh)`.
     """
     step = other - one
-    (c0, c1), (g, h) = as_rates(np.stack([one, other])).linear_cost(weights), (one[SOJOURN], one[SERVED])
+    (c0, c1), (g, h) = Rates.from_table(np.stack([one, other])).linear_cost(weights), (one[SOJOURN], one[SERVED])
     dc, dg, dh = c1 - c0, step[SOJOURN], step[SERVED]
     shares = [0.0, 1.0]
     square = -weights.response * (dg * h - g * dh) / dc if dc else -1.0
@@ -74,4 +73,4 @@ def cheapest_share(one: FloatArray, other: FloatArray, weights: CostWeights) -> 
         if 0 < inner < 1:
             shares.append(float(inner))
     mixed = np.stack([one + share * step for share in shares])
-    return shares[int(np.argmin(as_rates(mixed).cost(weights)))]
+    return shares[int(np.argmin(Rates.from_table(mixed).cost(weights)))]

@@ -25,7 +25,6 @@ from itertools import combinations
 
 import numpy as np
 
-from analytic.chain.rewards import RATES
 from analytic.policy.block_table import MAX_WIDTH
 from analytic.policy.branch_and_bound import BranchAndBound, SearchSettings
 from analytic.policy.decision import DecisionProcess
@@ -34,7 +33,6 @@ from analytic.policy.memory.search import MemorySearch
 from analytic.policy.modes import IntArray
 from analytic.policy.optimum import Optimum, PolicyCost, Proof, chosen_best
 from analytic.policy.tables import (
-    Progress,
     monotone_tables,
     neighbours,
     rates_of_tables,
@@ -53,6 +51,7 @@ from crawltwin.model import CostWeights, InputError, Scenario, TooLargeError
 from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Faults
 from crawltwin.model.rates import Rates
+from crawltwin.work.progress import ProgressCallback
 
 __all__ = ["METHODS", "Optimum", "PolicyCost", "optimize", "threshold_vectors"]
 
@@ -76,7 +75,7 @@ MAX_NODES = 20_000
 
 def optimize(
     scenario: Scenario,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     method: str = "auto",
     tolerance: float = 1e-9,
     resume: bool | None = None,
@@ -180,7 +179,9 @@ def _choose(scenario: Scenario) -> str:
 class _Search:
     """Evaluated tables, and the best of each set among them."""
 
-    def __init__(self, scenario: Scenario, weights: CostWeights, progress: Progress | None, tolerance: float) -> None:
+    def __init__(
+        self, scenario: Scenario, weights: CostWeights, progress: ProgressCallback | None, tolerance: float
+    ) -> None:
         self.scenario, self.weights, self.progress, self.tolerance = scenario, weights, progress, tolerance
         self.robots = tuple(sorted(scenario.arrivals.robot_numbers))
         self.rates: dict[tuple[int, ...], FloatArray] = {}
@@ -201,7 +202,7 @@ class _Search:
             return
         wanted = np.array(new, dtype=np.int64)
         rates = rates_of_tables(self.scenario, wanted, self.progress if progress else None)
-        costs = Rates.from_table(rates, RATES).cost(self.weights)
+        costs = Rates.from_table(rates).cost(self.weights)
         self.rates.update(zip(new, rates, strict=True))
         self.costs.update(zip(new, costs.tolist(), strict=True))
 
@@ -285,7 +286,7 @@ class _Search:
         def solved(robots: tuple[int, ...], thresholds: tuple[int, ...]) -> tuple[float, float]:
             table = table_of(robots, thresholds, K)
             solution = process.solution(table, SCREEN_STATES)
-            self.rates[table] = np.array([float(solution.rates.amount(name)) for name in RATES])
+            self.rates[table] = solution.rates.columns()
             self.costs[table] = float(solution.measures["cost"])
             return self.costs[table], float(solution.errors.get("cost", 0.0))
 

@@ -7,21 +7,19 @@ the last at least when it is full, and those between may be skipped where thresh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 
 import numpy as np
 
-from analytic.chain.rewards import RATES
 from analytic.policy.banded_table import PolicyTables
 from analytic.policy.block_table import MAX_WIDTH, BlockTables
 from analytic.policy.modes import IntArray, ModeChains
 from analytic.policy.window.tables import WindowTables
 from crawltwin.model import CostWeights, Fault, InputError, Scenario
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.rates import Rates
-
-Progress = Callable[[int, int], None]
+from crawltwin.model.rates import RATES, Rates
+from crawltwin.work.progress import ProgressCallback
 
 
 def monotone_tables(robots: Sequence[int], capacity: int) -> IntArray:
@@ -118,10 +116,10 @@ def weights_of(scenario: Scenario, purpose: str) -> CostWeights:
 def costs_of_tables(scenario: Scenario, tables: IntArray) -> FloatArray:
     """Equation (2) for each table. Cost: as `rates_of_tables`."""
     weights = weights_of(scenario, "compare policies")
-    return Rates.from_table(rates_of_tables(scenario, tables), RATES).cost(weights)
+    return Rates.from_table(rates_of_tables(scenario, tables)).cost(weights)
 
 
-def rates_of_tables(scenario: Scenario, tables: IntArray, progress: Progress | None = None) -> FloatArray:
+def rates_of_tables(scenario: Scenario, tables: IntArray, progress: ProgressCallback | None = None) -> FloatArray:
     """The linear rates `RATES` of each table, shape (tables, 8); best in the order of `sorted_tables`.
 
     Cost: with exponential obsolescence a few microseconds for each level of each table; with phase types one

@@ -38,7 +38,7 @@ from scipy.stats import norm
 
 from analytic.chain.generator import Kind
 from analytic.chain.primitives import Chain
-from analytic.chain.rewards import RATES, Prospects, present_pages, rate_names, state_rewards
+from analytic.chain.rewards import Prospects, present_pages, rate_names, state_rewards
 from analytic.response.ages import MAX_LEVELS, BookedAges, ages_known
 from analytic.response.derivatives import COUNTS, existing_measures
 from analytic.response.poisson_equation import Deviation
@@ -46,7 +46,7 @@ from analytic.stationary.solution import versions
 from crawltwin.model import Fault, InputError, Scenario
 from crawltwin.model.checks import FloatArray, frozen
 from crawltwin.model.measures import unit_of
-from crawltwin.model.rates import Rates
+from crawltwin.model.rates import RATES, Rates
 from crawltwin.model.results.display import Shown
 
 if TYPE_CHECKING:

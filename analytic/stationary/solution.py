@@ -82,20 +82,7 @@ class Solution(Drawn):
     @property
     def rates(self) -> Rates:
         """The linear rates behind the measures, those of an equilibrium."""
-        m = self.measures
-        pages, served = m["arrival_rate"], m["arrival_rate"] * m["success_probability"]
-        return Rates(
-            pages=pages,
-            lost=pages * m["loss_probability"],
-            obsolete=pages * m["obsolescence_probability"],
-            served=served,
-            robots=m["mean_active_robots"],
-            starvation=m["starvation_probability"],
-            level=m["mean_pages"],
-            sojourn_served=served * (m["mean_sojourn_served"] or 0.0),
-            switches=m["switch_rate"],
-            fetches=m["mean_fetches"],
-        )
+        return Rates.of_equilibrium(self.measures)
 
     def __getitem__(self, name: str) -> Any:
         """A measure by its name."""

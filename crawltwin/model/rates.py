@@ -34,6 +34,8 @@ from crawltwin.model.value import Amount, PerhapsAmount, Value
 
 RATES = ("pages", "lost", "obsolete", "served", "robots", "starvation", "sojourn_served", "level")
 """The rates that every equilibrium has, in the order of the columns of a table of rates (`Rates.from_table`)."""
+EVERY_RATE = (*RATES, "switches", "fetches")
+"""Columns of a table of rates; those of the paper's model end with `RATES`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +92,10 @@ class Rates(Value):
             raise InputError(f"rates must be arrays whose shapes go together; got the shapes {shapes}") from None
 
     @classmethod
-    def from_table(cls, table: npt.ArrayLike, names: Sequence[str] = RATES, **more: npt.ArrayLike) -> Rates:
+    def from_table(cls, table: npt.ArrayLike, names: Sequence[str] | None = None, **more: npt.ArrayLike) -> Rates:
         """Rates from the columns of a table (last axis), named in order; `more` adds others, such as `time`.
+
+        Without names the columns are the first of `EVERY_RATE`, as many as there are.
 
         Examples
         --------
@@ -99,7 +103,29 @@ class Rates(Value):
         [1.0, 2.0]
         """
         columns = np.moveaxis(np.asarray(table, dtype=np.float64), -1, 0)
-        return cls(**dict(zip(names, columns, strict=True)), **more)
+        return cls(**dict(zip(names or EVERY_RATE[: len(columns)], columns, strict=True)), **more)
+
+    @classmethod
+    def of_equilibrium(cls, measures: Mapping[str, Any]) -> Rates:
+        """The rates of an equilibrium with these measures, per unit of time."""
+        pages = measures["arrival_rate"]
+        served = pages * measures["success_probability"]
+        return cls(
+            pages=pages,
+            lost=pages * measures["loss_probability"],
+            obsolete=pages * measures["obsolescence_probability"],
+            served=served,
+            robots=measures["mean_active_robots"],
+            starvation=measures["starvation_probability"],
+            level=measures["mean_pages"],
+            sojourn_served=served * (measures["mean_sojourn_served"] or 0.0),
+            switches=measures.get("switch_rate"),
+            fetches=measures.get("mean_fetches"),
+        )
+
+    def columns(self, names: Sequence[str] = RATES) -> FloatArray:
+        """The named amounts along a new last axis: a row of a table of rates."""
+        return np.stack([self.amount(name) for name in names], axis=-1)
 
     @classmethod
     def from_measures(cls, measures: Mapping[str, Any]) -> Rates:

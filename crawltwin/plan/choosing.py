@@ -7,7 +7,7 @@ solution per policy: it is asked of the ranked policies one after the other unti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from analytic import Optimum, solve
-from analytic.policy.modes import as_rates
 from analytic.policy.optimum import PolicyCost
 from analytic.policy.tables import as_thresholds, weights_of
 from crawltwin.model import CostWeights, Policy, Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import Rates
 from crawltwin.plan.limits import AIM_WORDS, IndexWithin, Limits
+from crawltwin.work.progress import ProgressCallback
 
 AIM_MEASURES = {
     "robots": "mean_active_robots",
@@ -73,7 +74,7 @@ class Limited:
 
 def aim_of(rates: FloatArray, cost: CostWeights, limits: Limits | None) -> FloatArray:
     """What is made small, for each row of rates: the cost, or what the limits name."""
-    every = as_rates(rates)
+    every = Rates.from_table(rates)
     minimised = "cost" if limits is None else limits.minimise
     return every.cost(cost) if minimised == "cost" else every.value(AIM_MEASURES[minimised])
 
@@ -83,13 +84,13 @@ def excess_of(rates: FloatArray, today: FloatArray, limits: Limits) -> FloatArra
 
     `today` are the rates of the crawl as it was logged, of a shape that broadcasts.
     """
-    every = as_rates(rates)
+    every = Rates.from_table(rates)
     found = [np.full(rates.shape[:-1], -1.0)]
     for name, bound in (("loss", limits.lose_at_most), ("obsolescence", limits.stale_at_most)):
         if bound is not None:
             found.append((every.value(AIM_MEASURES[name]) - bound) / max(bound, 1e-12))
     if limits.index_at_least is not None:
-        found.append(limits.index_at_least - every.served / as_rates(today).served)
+        found.append(limits.index_at_least - every.served / Rates.from_table(today).served)
     return np.asarray(np.max(found, axis=0))
 
 
@@ -110,7 +111,7 @@ def choose_within(
     optimum: Optimum,
     limits: Limits,
     today: FloatArray,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
     *,
     beside: Sequence[tuple[Optimum, FloatArray]] = (),
     busiest: Scenario | None = None,
@@ -149,7 +150,7 @@ def _first_in_time(
     scenarios: Sequence[Scenario],
     limits: Limits,
     keeping: Iterable[int],
-    progress: Callable[[int, int], None] | None,
+    progress: ProgressCallback | None,
 ) -> tuple[int | None, float | None, bool]:
     """The first policy that indexes in time; else the one with the largest share in time."""
     ranked, within = list(keeping), limits.index_within

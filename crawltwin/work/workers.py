@@ -18,6 +18,7 @@ from crawltwin.model.checks import count
 from crawltwin.model.errors import InputError
 from crawltwin.work.cluster import TRIES, LostWorkersError, run_on_cluster
 from crawltwin.work.processes import become_worker, quiet_when_given_up, starting_workers
+from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.store import Store
 
 Piece = TypeVar("Piece")
@@ -52,7 +53,7 @@ def run(
     cluster: str | None = None,
     store: Store | None = None,
     keys: Sequence[str] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Iterator[Result]:
     """Results of `function` on each piece, in the order of the pieces, each as soon as its turn has come.
 

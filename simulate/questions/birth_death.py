@@ -46,7 +46,7 @@ def closed_form(scenario: Scenario) -> dict[str, float]:
     K, policy = scenario.capacity, scenario.policy_in_force
     mu = float(scenario.service.exit_rates[0])
     theta = 0.0 if scenario.obsolescence is None else float(scenario.obsolescence.exit_rates[0])
-    robots = np.array([policy.robots_at(i) for i in range(K + 1)])
+    robots = np.array(policy.robots_by_level(K))
     births = np.array([scenario.arrivals.mode(int(r)).page_rate for r in robots])
     deaths = mu + theta * np.arange(K)
     p = np.cumprod(np.concatenate([[1.0], births[:-1] / deaths]))

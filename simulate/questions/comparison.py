@@ -8,7 +8,7 @@ difference is Student's t on the differences of the replications' pseudo-values;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from crawltwin.model.errors import Faults
 from crawltwin.model.measures import unit_of
 from crawltwin.model.results.display import Drawn
 from crawltwin.work import workers as work
+from crawltwin.work.progress import ProgressCallback
 from simulate.questions.recorded import RecordedTrace, replay_request
 from simulate.sample.collection import BATCHES_PER_RUN, WARM_BINS
 from simulate.sample.estimates import Sample, standard_errors
@@ -111,7 +112,7 @@ def compare(
     trace: RecordedTrace | None = None,
     processing_rate: float | None = None,
     recorded_robots: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Comparison:
     """Compare policies with the first of them.

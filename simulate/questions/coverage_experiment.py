@@ -7,7 +7,7 @@ experiment takes one run from an empty system and treats its short bins as indep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from crawltwin.model.measures import unit_of
 from crawltwin.model.results.display import Drawn
 from crawltwin.model.settings import setting
 from crawltwin.work import workers as work
+from crawltwin.work.progress import ProgressCallback
 from simulate.engine.length import Length
 from simulate.sample.collection import Collection
 from simulate.sample.estimates import Sample
@@ -149,7 +150,7 @@ def coverage(
     truth: Mapping[str, float],
     settings: CoverageSettings | None = None,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Coverage:
     """Repeat a small simulation and count how often its intervals hold the truth.

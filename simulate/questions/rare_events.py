@@ -14,7 +14,6 @@ length like its spread does, so a replication is made long enough to be spread b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from crawltwin.model.errors import Faults
 from crawltwin.model.results.display import Shown
 from crawltwin.model.settings import setting
 from crawltwin.work import workers as work
+from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.store import Store, key_of
 from simulate.engine.streams import check_seed
 from simulate.questions.split_levels import (
@@ -152,7 +152,7 @@ def rare_loss(
     settings: RareSettings | None = None,
     *,
     store: Store | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> RareLoss:
     """The loss probability of a scenario where losses are rare.

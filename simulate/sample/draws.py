@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time as clock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from crawltwin.model import Scenario
 from crawltwin.model.checks import FloatArray
 from crawltwin.work import workers as work
+from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.store import Store, key_of
 from simulate.engine.columns import SUM
 from simulate.engine.length import Length
@@ -39,7 +40,7 @@ def draw_sample(
     scenario: Scenario,
     settings: SampleSettings | None = None,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Sample:
     """Independent replications of a scenario.
 
@@ -70,7 +71,7 @@ def draw(
     settings: SampleSettings,
     *,
     by_batches: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Sample:
     """The sample of a job; with `by_batches` its units are batches of time, summed over the replications."""
     began = clock.perf_counter()

@@ -24,14 +24,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from analytic.policy.branch_and_bound import BranchAndBound, SearchSettings
-from analytic.policy.decision import Question, Relaxed
+from analytic.policy.decision import Question, Relaxation, Relaxed
 from analytic.policy.memory.controlled_chain import ControlledChain, factor
-from analytic.policy.modes import IntArray, as_rates
+from analytic.policy.modes import IntArray
 from analytic.policy.policy_iteration import BoolArray
-from analytic.policy.response_interval import SERVED, SOJOURN
-from analytic.policy.tables import weights_of
-from crawltwin.model import CostWeights
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import Rates
 
 MAX_ROUNDS = 60
 """Rounds of policy iteration at most; the bound holds wherever it stops."""
@@ -42,25 +40,15 @@ leave a number of robots have several closed classes."""
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryProcess(ControlledChain):
-    """The controlled chain as a decision process (`analytic.policy.decision.Relaxation`)."""
+class MemoryProcess(ControlledChain, Relaxation):
+    """The controlled chain as a decision process."""
 
     exact = True
-
-    @property
-    def weights(self) -> CostWeights:
-        """Of the cost criterion."""
-        return weights_of(self.scenario, "compare policies")
 
     @cached_property
     def linear(self) -> FloatArray:
         """Linear part c of the cost of each state, without switches."""
-        return as_rates(self.rewards).linear_cost(self.weights)
-
-    @property
-    def cost_scale(self) -> float:
-        """Size of the numbers that bounds are computed from."""
-        return float(np.abs(self.linear).max(initial=0.0))
+        return Rates.from_table(self.rewards).linear_cost(self.weights)
 
     @cached_property
     def _out(self) -> FloatArray:
@@ -71,9 +59,7 @@ class MemoryProcess(ControlledChain):
 
         Cost: a few sparse factorisations of the controlled chain.
         """
-        cost = self.linear + question.multiplier * (
-            self.rewards[:, SOJOURN] - question.response * self.rewards[:, SERVED]
-        )
+        cost = question.cost(self.linear, self.rewards)
         forbidden = np.where(question.allowed[self.slots].T, 0.0, np.inf)
         chosen = [np.array(part) for part in (start or self._first(question.allowed))]
         best, gain = -np.inf, 0.0
@@ -145,7 +131,7 @@ class MemoryProcess(ControlledChain):
     def cost_of(self, table: IntArray, start: Any = None) -> float:  # noqa: ARG002 - of the protocol
         """Equation (2) for one table of choices by level."""
         found = self.relax(Question.of(table, len(self.robot_numbers)))
-        return float(as_rates(found.rates).cost(self.weights))
+        return float(Rates.from_table(found.rates).cost(self.weights))
 
 
 def controllers_bound(process: MemoryProcess, tolerance: float = 1e-7, max_nodes: int = 200) -> float:

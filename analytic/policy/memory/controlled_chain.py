@@ -27,13 +27,14 @@ from scipy.sparse.linalg import splu
 from analytic.chain.control import Controller
 from analytic.chain.generator import Generator
 from analytic.chain.primitives import Chain
-from analytic.chain.rewards import RATES, Prospects, state_rewards
+from analytic.chain.rewards import Prospects, state_rewards
 from analytic.chain.sizes import refuse_above
 from analytic.linear.elimination_kernels import stationary_in_place
-from analytic.policy.modes import IntArray, flow_with_room
+from analytic.policy.modes import IntArray, flow_with_room, rooms_by_level
 from crawltwin.model import Scenario, ThresholdPolicy
 from crawltwin.model.arrivals.matrices import ArrivalMatrices
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import EVERY_RATE, RATES
 
 MAX_DENSE = 400
 """Most states of a policy that are eliminated as a dense matrix."""
@@ -88,7 +89,7 @@ class ControlledChain:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The linear rates of each state."""
-        return (*RATES, "switches", *(() if self._matrices.fetches is None else ("fetches",)))
+        return EVERY_RATE[:-1] if self._matrices.fetches is None else EVERY_RATE
 
     @cached_property
     def _matrices(self) -> ArrivalMatrices:
@@ -99,7 +100,7 @@ class ControlledChain:
         policy = ThresholdPolicy([robots])
         chain = Chain.of(self.scenario.replace(policy=policy))
         m, K = self._matrices, self.scenario.capacity
-        rooms = np.minimum(np.maximum(K - np.arange(chain.top + 1), 0), m.max_batch).tolist()
+        rooms = rooms_by_level(self.scenario, chain.top).tolist()
         by_room = {room: flow_with_room(m, robots, room, self.scenario.admission) for room in set(rooms)}
         flows = tuple(by_room[room] for room in rooms)
         controller = Controller(policy, m, K, self.scenario.admission)

@@ -16,7 +16,7 @@ import numpy as np
 
 from analytic.policy.block_table import MAX_WIDTH
 from analytic.policy.memory.bound import MemoryProcess
-from analytic.policy.modes import EVERY_RATE, IntArray
+from analytic.policy.modes import IntArray
 from analytic.policy.tables import (
     as_thresholds,
     monotone_tables,
@@ -28,6 +28,7 @@ from analytic.policy.tables import (
 from analytic.stationary.choice import solve
 from crawltwin.model import Scenario, ThresholdPolicy, TooLargeError
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import EVERY_RATE
 
 MAX_LEVELS = 1e6
 """Most levels, over all policies without resume points, that are evaluated together."""
@@ -138,8 +139,7 @@ class Evaluator:
             if self.process is not None:
                 found = self.process.rates_of(policy)
             else:
-                rates = solve(self.scenario.replace(policy=policy)).rates
-                found = np.array([float(rates.amount(name)) for name in self.names])
+                found = solve(self.scenario.replace(policy=policy)).rates.columns(self.names)
             if not policy.features:
                 own = self._of_levels.get(table_of(robots, policy.thresholds, self.scenario.capacity), found)
                 found = np.concatenate([own, found[own.size :]])

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from analytic.policy.optimum import Optimum
 from analytic.policy.search import optimize
-from analytic.policy.tables import Progress
 from analytic.stationary.solution import versions
 from crawltwin.model import Scenario
 from crawltwin.model.checks import number
 from crawltwin.model.errors import Faults
 from crawltwin.model.results.display import Drawn
+from crawltwin.work.progress import ProgressCallback
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ def polling_cost(
     scenario: Scenario,
     distances: Sequence[float],
     resume: bool | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     method: str = "auto",
 ) -> PollingCost:
     """What a controller loses that looks at the backlog only every so often.

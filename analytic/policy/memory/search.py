@@ -19,10 +19,11 @@ import numpy as np
 
 from analytic.policy.memory.bound import controllers_bound
 from analytic.policy.memory.evaluator import Evaluator, MemoryClass, Points
-from analytic.policy.modes import as_rates
 from analytic.policy.optimum import Optimum, PolicyCost, Proof, chosen_best
-from analytic.policy.tables import Progress, table_of, weights_of
+from analytic.policy.tables import table_of, weights_of
 from crawltwin.model import Scenario
+from crawltwin.model.rates import Rates
+from crawltwin.work.progress import ProgressCallback
 
 MAX_WORK = 6e6
 """Most states, over all policies, for which enumeration is chosen by itself: about a minute."""
@@ -52,7 +53,7 @@ class MemorySearch:
     scenario: Scenario
     kind: MemoryClass
     method: str = "auto"
-    progress: Progress | None = None
+    progress: ProgressCallback | None = None
 
     @cached_property
     def evaluator(self) -> Evaluator:
@@ -96,7 +97,9 @@ class MemorySearch:
 
     def _cost(self, robots: tuple[int, ...], points: Points) -> float:
         new = (robots, points) not in self.evaluator.known
-        found = float(as_rates(self.evaluator.rates(robots, points)).cost(weights_of(self.scenario, "optimise")))
+        found = float(
+            Rates.from_table(self.evaluator.rates(robots, points)).cost(weights_of(self.scenario, "optimise"))
+        )
         if new and self.progress is not None:
             self.progress(len(self.evaluator.known), max(self.policies, len(self.evaluator.known)))
         return found

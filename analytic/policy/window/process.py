@@ -28,11 +28,8 @@ from typing import NamedTuple
 import numpy as np
 
 from analytic.chain.flows import LevelFlow
-from analytic.chain.rewards import RATES
-from analytic.policy.decision import Question, Relaxed
-from analytic.policy.modes import IntArray, ModeChains, flow_with_room
-from analytic.policy.response_interval import SERVED, SOJOURN
-from analytic.policy.tables import weights_of
+from analytic.policy.decision import Question, Relaxation, Relaxed
+from analytic.policy.modes import IntArray, ModeChains, flow_with_room, rooms_by_level
 from analytic.policy.window.moves import WindowRates, booked_below, one_more_page
 from analytic.policy.window.states import WindowStates, window_states
 from analytic.policy.window.sweeps import (
@@ -45,9 +42,9 @@ from analytic.policy.window.sweeps import (
 )
 from analytic.stationary.choice import solve, solve_by_windows
 from analytic.stationary.solution import Solution
-from crawltwin.model import CostWeights, LevelPolicy
+from crawltwin.model import LevelPolicy
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.rates import Rates
+from crawltwin.model.rates import RATES, Rates
 
 EXACT_STATES = 100_000
 """Largest explicit chain on which a single policy is solved exactly; beyond it by windows, with an error estimate."""
@@ -85,7 +82,7 @@ class _Start(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class WindowProcess(ModeChains):
+class WindowProcess(ModeChains, Relaxation):
     """The relaxed decision process of a scenario with several clock phases.
 
     Parameters
@@ -102,11 +99,6 @@ class WindowProcess(ModeChains):
     def __post_init__(self) -> None:
         self.scenario.replace(policy=None).check_features((), "the decision process on a window")
 
-    @property
-    def weights(self) -> CostWeights:
-        """Of the cost criterion."""
-        return weights_of(self.scenario, "compare policies")
-
     @cached_property
     def states(self) -> WindowStates:
         """The waiting pages as the window sees them."""
@@ -114,8 +106,7 @@ class WindowProcess(ModeChains):
 
     @cached_property
     def _rooms(self) -> IntArray:
-        room = self.scenario.capacity - np.arange(self.chain.top + 1)
-        return np.minimum(np.maximum(room, 0), self.scenario.arrivals.max_batch)
+        return rooms_by_level(self.scenario, self.chain.top)
 
     @cached_property
     def _flows(self) -> list[list[LevelFlow]]:
@@ -191,20 +182,15 @@ class WindowProcess(ModeChains):
         return busy, empty
 
     @cached_property
-    def _linear(self) -> tuple[FloatArray, FloatArray]:
-        busy, empty = (Rates.from_table(part, RATES).linear_cost(self.weights) for part in self._rewards)
-        return busy, empty
+    def linear(self) -> FloatArray:
+        """Linear part c of the cost of the busy states."""
+        return Rates.from_table(self._rewards[0]).linear_cost(self.weights)
 
-    def _cost(self, part: int, question: Question) -> FloatArray:
-        """The cost c + mu (g - V h) of the busy states (0) or of the empty system (1)."""
-        linear, earned = self._linear[part], self._rewards[part]
-        tangent = earned[..., SOJOURN] - question.response * earned[..., SERVED]
-        return np.ascontiguousarray(linear + question.multiplier * tangent)
-
-    @property
-    def cost_scale(self) -> float:
-        """Size of the numbers that bounds are computed from."""
-        return float(np.abs(self._linear[0]).max())
+    def _costs(self, question: Question) -> tuple[FloatArray, FloatArray]:
+        """The cost c + mu (g - V h) of the busy states and of the empty system."""
+        busy, empty = self._rewards
+        idle = Rates.from_table(empty).linear_cost(self.weights)
+        return np.ascontiguousarray(question.cost(self.linear, busy)), np.ascontiguousarray(question.cost(idle, empty))
 
     def relax(self, question: Question, start: _Start | None = None, target: float = np.inf) -> Relaxed:
         """A lower bound of the least average of c + mu (g - V h), each level keeping to `allowed`.
@@ -217,7 +203,7 @@ class WindowProcess(ModeChains):
         target : float
             The iteration stops once the bound is at least this, or once it is plain that it will not be.
         """
-        costs = (self._cost(0, question), self._cost(1, question))
+        costs = self._costs(question)
         values, occupied, actions, gain = self._begin(start)
         bound = -np.inf
         states, rates = self.states, self._rates

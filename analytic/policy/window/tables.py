@@ -7,14 +7,12 @@ it with an estimate of its error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from analytic.chain.primitives import Chain
-from analytic.chain.rewards import RATES
 from analytic.chain.summary import basic_measures
 from analytic.policy.modes import IntArray, ModeChains
 from analytic.policy.window.states import widest_window
@@ -22,6 +20,8 @@ from analytic.sojourn.levels import LevelSojournTimes
 from analytic.stationary.matrix_free import solve_matrix_free
 from crawltwin.model import LevelPolicy
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import RATES, Rates
+from crawltwin.work.progress import ProgressCallback
 
 MAX_STATES = 10_000
 """Largest window chain on which policies are compared."""
@@ -45,23 +45,16 @@ class WindowTables(ModeChains):
         """How many pages are kept in order."""
         return widest_window(self.chain, MAX_STATES)
 
-    def rates(self, tables: IntArray, progress: Callable[[int, int], None] | None = None) -> FloatArray:
+    def rates(self, tables: IntArray, progress: ProgressCallback | None = None) -> FloatArray:
         """The linear rates `RATES` of each table, shape (tables, 8). Cost: some thirty sweeps for each table."""
         found, start = np.zeros((len(tables), len(RATES))), None
         for index, table in enumerate(tables.tolist()):
             chain = Chain.of(self.scenario.replace(policy=LevelPolicy(table)))
             solution = solve_matrix_free(chain, tolerance=TOLERANCE, window=self.window, start=start)
             start = solution.levels
-            measures = basic_measures(chain, solution.summary)
-            found[index] = _rates(measures, LevelSojournTimes(chain, solution).moment(1, "served") or 0.0)
+            sojourn = LevelSojournTimes(chain, solution).moment(1, "served")
+            measures = basic_measures(chain, solution.summary) | {"mean_sojourn_served": sojourn}
+            found[index] = Rates.of_equilibrium(measures).columns()
             if progress is not None:
                 progress(index + 1, len(tables))
         return found
-
-
-def _rates(measures: Mapping[str, float], sojourn_served: float) -> list[float]:
-    """The linear rates `RATES` of an equilibrium."""
-    pages, served = measures["arrival_rate"], measures["arrival_rate"] * measures["success_probability"]
-    lost, obsolete = pages * measures["loss_probability"], pages * measures["obsolescence_probability"]
-    robots, starvation = measures["mean_active_robots"], measures["starvation_probability"]
-    return [pages, lost, obsolete, served, robots, starvation, served * sojourn_served, measures["mean_pages"]]

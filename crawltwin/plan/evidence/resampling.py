@@ -11,7 +11,7 @@ as it was logged is evaluated on the same traces, so that the change that the po
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from analytic import Optimum
-from analytic.chain.rewards import RATES
-from analytic.policy.modes import as_rates
 from analytic.policy.tables import sorted_tables, table_of
 from crawltwin.model import ConvergenceError, CostWeights, InputError, LevelPolicy, Scenario
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import RATES, Rates
 from crawltwin.plan.choosing import aim_of, excess_of
 from crawltwin.plan.day.parts import WHOLE_DAY, rates_over_day, redrawn, today_over_day
 from crawltwin.plan.limits import Limits
 from crawltwin.plan.prepare import arrivals_of, robot_model
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.work import workers as crew
+from crawltwin.work.progress import ProgressCallback
 from fitting import FitResult
 from fitting.choose.refit import Resampler
 from fitting.choose.service import as_service
@@ -242,7 +242,7 @@ def uncertainty(
     *,
     day: DayPlan | None = None,
     workers: int | None = 1,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Uncertainty | None:
     """Resample, refit, choose again; None where fewer than ten resampled traces could be used.
 
@@ -267,7 +267,7 @@ def uncertainty(
     assert scenario.cost is not None
     stacked = np.stack(found)
     own = int(np.flatnonzero((tables == own_table).all(axis=1))[0])
-    costs = as_rates(stacked[:, : len(tables)]).cost(scenario.cost)
+    costs = Rates.from_table(stacked[:, : len(tables)]).cost(scenario.cost)
     base_costs = dict(zip(map(tuple, optimum.tables.tolist()), optimum.costs.tolist(), strict=True))
     base = np.array([base_costs[row] for row in map(tuple, tables.tolist())])
     regret = costs[:, own] - costs.min(axis=1)
@@ -305,10 +305,10 @@ def _schedule(day: DayPlan, stacked: FloatArray, own: int, cost: CostWeights, li
 
 def _spreads(stacked: FloatArray, fitted: FloatArray) -> dict[str, Spread]:
     """The measures of one policy over the resampled traces."""
-    values = {name: np.asarray(value) for name, value in as_rates(stacked).measures().items()}
+    values = {name: np.asarray(value) for name, value in Rates.from_table(stacked).measures().items()}
     served = RATES.index("served")
     values["indexed_rate"] = stacked[..., served]
-    base = {**as_rates(fitted).measures(), "indexed_rate": fitted[served]}
+    base = {**Rates.from_table(fitted).measures(), "indexed_rate": fitted[served]}
     return {name: _spread(values[name], float(base[name])) for name in MEASURES if np.isfinite(values[name]).all()}
 
 

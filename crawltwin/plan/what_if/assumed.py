@@ -7,7 +7,7 @@ does not, the number need not be known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from crawltwin.plan.what_if.measuring import HOW_TO_MEASURE
 from crawltwin.plan.what_if.sweeps import measures_of_best
 from crawltwin.plan.wording import in_time
 from crawltwin.work import workers as crew
+from crawltwin.work.progress import ProgressCallback
 from fitting import FitResult
 
 LOADS = (0.1, 0.2, 0.4, 0.8, 1.2, 1.6)
@@ -90,7 +91,7 @@ def assumptions(
     settings: PlanSettings,
     *,
     workers: int | None = 1,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> tuple[Assumption, ...]:
     """Every number that was not given, with the policy over its range.
 

@@ -9,12 +9,11 @@ from itertools import product
 import numpy as np
 
 from analytic import Optimum
-from analytic.chain.rewards import RATES
 from analytic.policy.banded_table import PolicyTables
-from analytic.policy.modes import as_rates
 from analytic.policy.tables import single_clock, table_of
 from crawltwin.model import LevelPolicy, Scenario
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.rates import RATES, Rates
 from crawltwin.plan.day.parts import WHOLE_DAY, at_pace, over_day, rates_over_day
 from crawltwin.plan.day.schedule import DayPlan
 from crawltwin.plan.limits import Limits
@@ -192,7 +191,7 @@ def _other_worlds(scenario: Scenario, speeds: tuple[float, ...]) -> Iterator[tup
 
 def _measured(rates: FloatArray, digits: int = 0) -> tuple[tuple[float | None, ...], ...]:
     """Measures by policy, in the order of `KEYS`; to so many digits where a page need not hold more."""
-    measures = as_rates(rates).measures()
+    measures = Rates.from_table(rates).measures()
     columns = np.column_stack(
         [rates[:, RATES.index("lost")], rates[:, RATES.index("obsolete")], *(measures[name] for name in _MEASURES)]
     )

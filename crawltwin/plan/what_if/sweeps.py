@@ -11,7 +11,7 @@ cluster. With a `Store` finished points are kept under the content of their scen
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -22,15 +22,16 @@ import numpy as np
 
 import crawltwin
 from analytic import Optimum, optimize, solve
-from analytic.policy.modes import as_rates
 from analytic.policy.tables import table_of
 from crawltwin.model import SCALAR_MEASURES, ConvergenceError, InputError, Scenario, ThresholdPolicy
 from crawltwin.model.errors import Fault, Faults
 from crawltwin.model.files import write_whole
 from crawltwin.model.measures import unit_of
+from crawltwin.model.rates import Rates
 from crawltwin.model.results.display import Drawn
 from crawltwin.plan.what_if.axes import MAX_POINTS, Axis, AxisValue
 from crawltwin.work import workers as crew
+from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.store import Store, key_of
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def sweep(
     workers: int | None = 1,
     cluster: str | None = None,
     store: Store | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Sweep:
     """Solve every point of the grid.
 
@@ -234,7 +235,7 @@ def measures_of_best(optimum: Optimum) -> dict[str, float | None]:
     else:
         table = table_of(best.robots, best.thresholds, scenario.capacity)
         at = int(np.flatnonzero((optimum.tables == np.array(table)).all(axis=1))[0])
-    found = as_rates(optimum.rates[at]).measures()
+    found = Rates.from_table(optimum.rates[at]).measures()
     measures = {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
     lacking = [name for name in SCALAR_MEASURES if name not in measures and name != "cost"]
     if lacking:

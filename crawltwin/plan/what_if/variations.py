@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import fields, replace
 from itertools import product
 
 import numpy as np
 
 from analytic import Optimum
-from analytic.policy.modes import as_rates
 from analytic.policy.search import best_of_sets
 from crawltwin.model import CostWeights, Scenario
+from crawltwin.model.rates import Rates
 from crawltwin.plan.what_if.axes import Axis
 from crawltwin.plan.what_if.sweeps import Sweep, measures_of_best, sweep
+from crawltwin.work.progress import ProgressCallback
 
 SPEEDS = (0.5, 0.7, 1.0, 1.4, 2.0)
 STALENESS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -37,15 +37,13 @@ def axes_of(scenario: Scenario) -> list[list[Axis]]:
     return found
 
 
-def what_if(
-    optimum: Optimum, workers: int | None = 1, progress: Callable[[int, int], None] | None = None
-) -> tuple[Sweep, ...]:
+def what_if(optimum: Optimum, workers: int | None = 1, progress: ProgressCallback | None = None) -> tuple[Sweep, ...]:
     """All sweeps of a plan. Cost: one `optimize` for each of some 35 points; the weights need none."""
     scenario = optimum.scenario
     grids = axes_of(scenario)
     points = [math.prod(len(axis.values) for axis in axes) for axes in grids]
 
-    def told(before: int) -> Callable[[int, int], None]:
+    def told(before: int) -> ProgressCallback:
         return lambda done, _: None if progress is None else progress(before + done, sum(points))
 
     found = [sweep(scenario, axes, workers=workers, progress=told(sum(points[:k]))) for k, axes in enumerate(grids)]
@@ -74,7 +72,7 @@ def weight_sweep(optimum: Optimum, axes: list[Axis]) -> Sweep:
         for axis, value in zip(axes, values, strict=True):
             changed = axis.change(changed, value)
         assert changed.cost is not None
-        costs = as_rates(optimum.rates).cost(changed.cost)
+        costs = Rates.from_table(optimum.rates).cost(changed.cost)
         sets = best_of_sets(robots, dict(zip(keys, costs.tolist(), strict=True)))
         # Of equal costs the policy with the fewest numbers of robots, as everywhere.
         best = min(sets.values(), key=lambda item: (float(np.float32(item.cost)), len(item.robots)))

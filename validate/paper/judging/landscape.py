@@ -6,22 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from analytic import Optimum, PolicyCost, optimize, solve
-from analytic.policy.tables import threshold_vectors
+from analytic.policy.tables import table_of, threshold_vectors
 from crawltwin.model import Scenario, ThresholdPolicy
-
-
-@dataclass(frozen=True)
-class Costed:
-    """A policy and its cost."""
-
-    robots: tuple[int, ...]
-    thresholds: tuple[int, ...]
-    cost: float
-
-    @property
-    def words(self) -> str:
-        """Short form for sentences."""
-        return ThresholdPolicy(self.robots, self.thresholds).phrase
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +15,11 @@ class Landscape:
     """All threshold policies of all sets of robots, each with its cost (2)."""
 
     optimum: Optimum
-    by_table: Mapping[tuple[int, ...], float]
 
     @classmethod
     def of(cls, scenario: Scenario) -> Landscape:
         """Compute it. Cost: milliseconds for exponential obsolescence, about a second for phase types at K = 5."""
-        optimum = optimize(scenario.replace(policy=None), method="enumerate")
-        tables = map(tuple, optimum.tables.tolist())
-        return cls(optimum, dict(zip(tables, optimum.costs.tolist(), strict=True)))
+        return cls(optimize(scenario.replace(policy=None), method="enumerate"))
 
     @property
     def scenario(self) -> Scenario:
@@ -44,9 +27,9 @@ class Landscape:
         return self.optimum.scenario
 
     @property
-    def best(self) -> Costed:
+    def best(self) -> PolicyCost:
         """The best of all."""
-        return _plain(self.optimum.best)
+        return self.optimum.best
 
     @property
     def fixed(self) -> Mapping[int, float]:
@@ -58,23 +41,21 @@ class Landscape:
         """The paper's R, in percent."""
         return self.optimum.profit
 
-    def best_of(self, robots: tuple[int, ...]) -> Costed:
+    def best_of(self, robots: tuple[int, ...]) -> PolicyCost:
         """The best thresholds of one set of robots."""
-        return next(_plain(item) for item in self.optimum.policies if item.robots == robots)
+        return next(item for item in self.optimum.policies if item.robots == robots)
 
     def cost(self, robots: tuple[int, ...], thresholds: tuple[int, ...]) -> float:
         """Cost of one policy."""
-        policy = ThresholdPolicy(robots, thresholds)
-        return self.by_table[tuple(policy.robots_at(level) for level in range(self.scenario.capacity + 1))]
+        return self.optimum.cost_by_table[table_of(robots, thresholds, self.scenario.capacity)]
 
-    def every(self) -> Iterator[Costed]:
+    def every(self) -> Iterator[PolicyCost]:
         """All policies: best of each set first, then all thresholds of each set."""
-        for item in self.optimum.policies:
-            yield _plain(item)
+        yield from self.optimum.policies
         for item in self.optimum.policies:
             for thresholds in threshold_vectors(len(item.robots), self.scenario.capacity):
                 if thresholds != item.thresholds:
-                    yield Costed(item.robots, thresholds, self.cost(item.robots, thresholds))
+                    yield PolicyCost(item.robots, thresholds, self.cost(item.robots, thresholds))
 
     def solved_again(self, robots: tuple[int, ...], thresholds: tuple[int, ...]) -> float:
         """The cost by another method: sparse elimination of the explicit generator."""
@@ -82,7 +63,3 @@ class Landscape:
         cost = solve(self.scenario.replace(policy=policy), method="direct").measures["cost"]
         assert isinstance(cost, float)
         return cost
-
-
-def _plain(item: PolicyCost) -> Costed:
-    return Costed(item.robots, item.thresholds, item.cost)

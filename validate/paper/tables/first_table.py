@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from analytic import PolicyCost
 from validate.paper.judging.cells import PrintedPolicy, judge_number, judge_policy
 from validate.paper.judging.finding import Finding, TableCell
-from validate.paper.judging.landscape import Costed, Landscape
+from validate.paper.judging.landscape import Landscape
 from validate.paper.judging.neighbours import NearbyValue
 from validate.paper.printed.source import PrintedTable, robots_of, table
 from validate.paper.printed.systems import first_example
@@ -28,9 +29,9 @@ def findings() -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _proof(landscape: Landscape, best: Costed) -> str:
+def _proof(landscape: Landscape, best: PolicyCost) -> str:
     again = landscape.solved_again(best.robots, best.thresholds)
-    return f"Ours is the cost of {best.words}; by another method it is {again:.4f}."
+    return f"Ours is the cost of {best.policy.phrase}; by another method it is {again:.4f}."
 
 
 def _neighbours(printed: PrintedTable, landscape: Landscape, row: int) -> Iterator[NearbyValue]:
@@ -41,5 +42,5 @@ def _neighbours(printed: PrintedTable, landscape: Landscape, row: int) -> Iterat
         adjacent = abs(other - row) == 1
         words = f"those of {near}, {printed.text(other, 'robots')} ({best.cost:.4f})"
         yield NearbyValue("row" if adjacent else "other row", words, best.cost, next_row=adjacent)
-    for policy in landscape.every():
-        yield NearbyValue("other policy", f"the cost of {policy.words} ({policy.cost:.4f})", policy.cost)
+    for one in landscape.every():
+        yield NearbyValue("other policy", f"the cost of {one.policy.phrase} ({one.cost:.4f})", one.cost)

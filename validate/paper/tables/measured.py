@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import least_squares
 
-from analytic.policy.tables import costs_of_tables
-from crawltwin.model import BMAP, CostWeights, ScaledStream, Scenario, ThresholdPolicy, exponential, hyperexponential
+from analytic.policy.tables import costs_of_tables, table_of
+from crawltwin.model import BMAP, CostWeights, ScaledStream, Scenario, exponential, hyperexponential
 from validate.paper.judging.cells import PrintedPolicy, judge_policy
 from validate.paper.judging.finding import Finding, TableCell, TextPlace
 from validate.paper.judging.landscape import Landscape
@@ -239,5 +239,4 @@ def _matrices(found: Box) -> Finding:
 
 
 def _levels(robots: tuple[int, ...], thresholds: tuple[int, ...]) -> tuple[int, ...]:
-    policy = ThresholdPolicy(robots, thresholds)
-    return tuple(policy.robots_at(level) for level in range(paper()["measured"]["capacity"] + 1))
+    return table_of(robots, thresholds, paper()["measured"]["capacity"])

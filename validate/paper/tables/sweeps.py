@@ -148,8 +148,8 @@ def _neighbours(printed: PrintedTable, landscapes: list[Landscape], row: int, co
             yield NearbyValue("other column", f"those of {other} ({value:.4f})", value)
     here = landscapes[row]
     said = robots_of(printed.text(row, "robots")) if "robots" in printed.columns else (3, 1)
-    for policy in sorted(here.every(), key=lambda item: (item.robots != said, len(item.robots))):
-        yield NearbyValue("other policy", f"the cost of {policy.words} ({policy.cost:.4f})", policy.cost)
+    for one in sorted(here.every(), key=lambda item: (item.robots != said, len(item.robots))):
+        yield NearbyValue("other policy", f"the cost of {one.policy.phrase} ({one.cost:.4f})", one.cost)
 
 
 def _slipped(found: list[Finding]) -> Iterator[Finding]:

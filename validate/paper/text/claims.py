@@ -61,7 +61,7 @@ def _best_fixed() -> tuple[bool, str]:
 
 def _two_modes() -> tuple[bool, str]:
     best = Landscape.of(first_example()).best
-    return (best.robots, best.thresholds) == ((3, 1), (2,)), f"The best of all is {best.words}: {best.cost:.4f}."
+    return best.policy.short == "3,1@2", f"The best of all is {best.policy.phrase}: {best.cost:.4f}."
 
 
 def _profit() -> tuple[bool, str]:
@@ -150,7 +150,7 @@ def _two_modes_by_service_variance() -> tuple[bool, str]:
     crossing = float(brentq(gain, 3, 4, xtol=1e-6))
     return all(len(item.robots) <= 2 for item in best.values()), (
         f"From first rate {crossing:.3f} on three numbers of robots are cheaper than any two. The best of all: "
-        + "; ".join(f"{rate:g}: {item.words}, {item.cost:.2f}" for rate, item in best.items())
+        + "; ".join(f"{rate:g}: {item.policy.phrase}, {item.cost:.2f}" for rate, item in best.items())
         + ". Printed Figure 3 compares pairs only."
     )
 
@@ -215,7 +215,7 @@ def _thresholds_suffice() -> tuple[bool, str]:
     threshold = Landscape.of(example).best
     return float(values.min()) > threshold.cost - 1e-9, (
         f"Of all {len(tables):,} ways to choose the number of robots by the level, the best is {best} by level, cost "
-        f"{values.min():.4f}; the best threshold policy is {threshold.words}, cost {threshold.cost:.4f}."
+        f"{values.min():.4f}; the best threshold policy is {threshold.policy.phrase}, cost {threshold.cost:.4f}."
     )
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from analytic import certify, solve
-from analytic.chain.rewards import RATES
 from analytic.policy.branch_and_bound import BranchAndBound, SearchSettings
 from analytic.policy.decision import DecisionProcess, Question
 from analytic.policy.tables import costs_of_tables, sorted_tables
@@ -25,6 +24,7 @@ from crawltwin.model import (
     examples,
 )
 from crawltwin.model.laws import families
+from crawltwin.model.rates import RATES
 from tests.oracle.brute_force import full_chain
 
 WEIGHTS = st.floats(0.0, 50.0).map(lambda value: round(value, 3))

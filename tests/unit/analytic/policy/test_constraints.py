@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from analytic import constrain, optimize
-from analytic.chain.rewards import RATES
 from crawltwin.model import CostWeights, InputError, examples
 from crawltwin.model.rates import Rates
 
@@ -34,7 +33,7 @@ CONSTRAINTS = [
 @pytest.mark.parametrize(("at_most", "at_least"), CONSTRAINTS)
 def test_best_single_policy_by_definition(paper, at_most, at_least):
     found = constrain(paper, at_most, at_least)
-    measures = Rates.from_table(paper.rates, RATES).measures()
+    measures = Rates.from_table(paper.rates).measures()
     kept = np.ones(len(paper.tables), dtype=bool)
     for name, bound in at_most.items():
         kept &= measures[name] <= bound
@@ -64,14 +63,14 @@ def test_no_mixture_of_two_policies_is_cheaper(paper, at_most, at_least):
     cheapest = np.inf
     for one, other in combinations(range(len(paper.tables)), 2):
         mixed = (1 - shares) * paper.rates[one] + shares * paper.rates[other]
-        measures = Rates.from_table(mixed, RATES).measures()
+        measures = Rates.from_table(mixed).measures()
         kept = np.ones(len(shares), dtype=bool)
         for name, bound in at_most.items():
             kept &= measures[name] <= bound
         for name, bound in at_least.items():
             kept &= measures[name] >= bound
         if kept.any():
-            cheapest = min(cheapest, Rates.from_table(mixed[kept], RATES).cost(paper.scenario.cost).min())
+            cheapest = min(cheapest, Rates.from_table(mixed[kept]).cost(paper.scenario.cost).min())
     assert found.mixture_cost <= cheapest * (1 + 1e-9)
     # The grid of shares misses the best one by at most half a percent of a share.
     assert found.mixture_cost == pytest.approx(cheapest, rel=3e-3)
@@ -101,7 +100,7 @@ def test_multipliers_find_the_cost_weights_again(paper):
     found = constrain(optimum, {"starvation_probability": 0.1})
     price = found.multipliers["starvation_probability"]
     assert price > 0
-    priced = Rates.from_table(optimum.rates, RATES).cost(CostWeights(robots=1.0, starvation=price))
+    priced = Rates.from_table(optimum.rates).cost(CostWeights(robots=1.0, starvation=price))
     for choice in found.mixture:
         own = choice.measures["mean_active_robots"] + price * choice.measures["starvation_probability"]
         assert own == pytest.approx(priced.min(), rel=1e-9)

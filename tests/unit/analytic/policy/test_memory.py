@@ -11,10 +11,10 @@ from analytic import certify, constrain, optimize, pareto, polling_cost, solve
 from analytic.policy.memory.bound import MemoryProcess, controllers_bound
 from analytic.policy.memory.controlled_chain import ControlledChain
 from analytic.policy.memory.evaluator import MemoryClass
-from analytic.policy.modes import as_rates
 from crawltwin.model import BMAP, CostWeights, InputError, Scenario, ThresholdPolicy, examples
 from crawltwin.model.arrivals.kinds import ScaledStream
 from crawltwin.model.laws import families
+from crawltwin.model.rates import Rates
 
 PAPER = examples.load("paper")
 SMALL = examples.load("hysteresis").replace(capacity=4, policy=None)
@@ -31,7 +31,7 @@ def test_the_controlled_chain_gives_what_solve_gives(name, every):
         ThresholdPolicy([3], check_every=every),
     ):
         solved = solve(scenario.replace(policy=policy)).measures
-        rates = as_rates(chain.rates_of(policy))
+        rates = Rates.from_table(chain.rates_of(policy))
         assert float(rates.cost(scenario.cost)) == pytest.approx(solved["cost"], rel=1e-11)
         assert float(rates.value("switch_rate")) == pytest.approx(solved["switch_rate"], rel=1e-11, abs=1e-14)
 

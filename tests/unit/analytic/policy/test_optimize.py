@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from analytic import optimize, solve
-from analytic.chain.rewards import RATES
 from analytic.policy.banded_table import PolicyTables
 from analytic.policy.block_table import BlockTables
 from analytic.policy.tables import monotone_tables, sorted_tables, table_of, threshold_vectors, thresholds_of
@@ -41,7 +40,7 @@ def test_enumeration_compares_every_policy_and_agrees_with_solving_each():
 def test_shared_blocks_agree_with_solving_each(name, admission):
     scenario = examples.load(name).replace(policy=None, capacity=3, admission=admission)
     tables = monotone_tables(scenario.arrivals.robot_numbers, 3)[::9]
-    costs = Rates.from_table(BlockTables(scenario).rates(tables), RATES).cost(scenario.cost)
+    costs = Rates.from_table(BlockTables(scenario).rates(tables)).cost(scenario.cost)
     for table, cost in zip(tables.tolist(), costs, strict=True):
         assert cost == pytest.approx(solve(scenario.replace(policy=LevelPolicy(table))).measures["cost"], rel=1e-11)
 
@@ -169,8 +168,8 @@ def test_threshold_vectors_and_tables_are_two_ways_to_say_it():
 
 def test_no_response_where_nothing_is_served():
     rates = np.array([1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
-    assert Rates.from_table(rates, RATES).cost(CostWeights(loss=1.0)) == 1.0
-    assert np.isinf(Rates.from_table(rates, RATES).cost(CostWeights(response=1.0)))
+    assert Rates.from_table(rates).cost(CostWeights(loss=1.0)) == 1.0
+    assert np.isinf(Rates.from_table(rates).cost(CostWeights(response=1.0)))
 
 
 def test_progress_reaches_the_end():

@@ -102,5 +102,14 @@ def simulate_row(index: int) -> SimulatedRow:
     cost = next(item for item in result.verdicts if item.comparison.measure == "cost")
     simulated = cost.comparison.simulated
     return SimulatedRow(
-        row.where, row.what, best.policy.phrase, best.cost, simulated, cost.low, cost.high, result.verdict, result.pages, seed
+        row.where,
+        row.what,
+        best.policy.phrase,
+        best.cost,
+        simulated,
+        cost.low,
+        cost.high,
+        result.verdict,
+        result.pages,
+        seed,
     )

@@ -136,9 +136,6 @@ class ValidationPlan(Value):
                 faults.add(f"measures[{index}]", f"measures must be among {known}; got {name!r}")
         faults.raise_if_any()
 
-    def _content(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))
-
     def margin_of(self, measure: str, solved: float, arrival_rate: float = 0.0) -> float:
         """The margin for one solved value of a measure; `arrival_rate` serves that of the rate of switches."""
         if measure not in COMPARED:

@@ -67,9 +67,6 @@ class BMAP(Value):
             D = D[:-1]
         object.__setattr__(self, "D", tuple(checks.frozen(block) for block in D))
 
-    def _content(self) -> tuple[Any, ...]:
-        return (self.D,)
-
     def __repr__(self) -> str:
         return (
             f"BMAP({self.phases} phases, batches up to {self.max_batch}, {self.page_rate:.6g} pages per unit of time)"
@@ -80,9 +77,7 @@ class BMAP(Value):
         """Poisson batches at `rate`; `batch_sizes[k-1]` is the probability of a batch of k pages."""
         faults = Faults()
         value = checks.number(rate, "rate", faults, above=0)
-        sizes = checks.vector(batch_sizes, "batch_sizes", faults)
-        if sizes is not None:
-            checks.probability_vector(sizes, "batch_sizes", faults)
+        sizes = checks.probability_vector(batch_sizes, "batch_sizes", faults)
         faults.raise_if_any()
         assert value is not None
         assert sizes is not None
@@ -92,9 +87,7 @@ class BMAP(Value):
     def from_map(cls, D0: npt.ArrayLike, D1: npt.ArrayLike, batch_sizes: Sequence[float]) -> BMAP:
         """Batches at the epochs of a MAP, sizes independent of the phase: D_k = d_k D_1 (the paper's section 7)."""
         faults = Faults()
-        sizes = checks.vector(batch_sizes, "batch_sizes", faults)
-        if sizes is not None:
-            checks.probability_vector(sizes, "batch_sizes", faults)
+        sizes = checks.probability_vector(batch_sizes, "batch_sizes", faults)
         faults.raise_if_any()
         assert sizes is not None
         return cls([D0, *[d * np.asarray(D1, dtype=np.float64) for d in sizes]])
@@ -121,12 +114,12 @@ class BMAP(Value):
 
     @cached_property
     def page_rate(self) -> float:
-        """Pages a unit of time, lambda."""
+        """Pages per unit of time, lambda."""
         return float(sum(k * (self.phase_distribution @ Dk).sum() for k, Dk in enumerate(self.D)))
 
     @cached_property
     def batch_rate(self) -> float:
-        """Batches a unit of time, lambda_g."""
+        """Batches per unit of time, lambda_g."""
         return float(sum((self.phase_distribution @ Dk).sum() for Dk in self.D[1:]))
 
     @cached_property
@@ -218,7 +211,7 @@ class BMAP(Value):
     def sample(self, rng: np.random.Generator, batches: int, phase: int | None = None) -> ArrivalSample:
         """Draw `batches` batches; starts in `phase`, or in equilibrium at an arbitrary instant.
 
-        Cost: about a microsecond a jump after block draws of random numbers.
+        Cost: about a microsecond per jump after block draws of random numbers.
         """
         rates, cumulative, size_of, phase_of = self._jump_table()
         state = int(rng.choice(self.phases, p=self.phase_distribution)) if phase is None else int(phase)
@@ -239,7 +232,7 @@ class BMAP(Value):
         return ArrivalSample(times, sizes, phases)
 
     def _jump_table(self) -> tuple[FloatArray, FloatArray, list[int], list[int]]:
-        """Rates of leaving, cumulative jump probabilities a phase, and what each jump does (batch size, next phase)."""
+        """Rates of leaving, cumulative jump probabilities by phase, and what a jump does (batch size, next phase)."""
         off = self.D[0] - np.diag(np.diag(self.D[0]))
         rows = np.hstack([off, *self.D[1:]])
         cumulative = np.cumsum(rows, axis=1)

@@ -148,17 +148,21 @@ def integer(
     return None
 
 
-def probability_vector(value: FloatArray, place: str, faults: Faults) -> None:
-    """Entries not negative, sum one within `ROW_SUM_TOLERANCE`."""
-    for index in np.flatnonzero(value < 0)[:3]:
-        faults.add(f"{place}[{index}]", f"{place} must be not negative; got {value[index]:g}")
-    total = float(value.sum())
+def probability_vector(value: Any, place: str, faults: Faults) -> FloatArray | None:
+    """A vector, its entries not negative, their sum one within `ROW_SUM_TOLERANCE`; or a recorded fault."""
+    found = vector(value, place, faults)
+    if found is None:
+        return None
+    for index in np.flatnonzero(found < 0)[:3]:
+        faults.add(f"{place}[{index}]", f"{place} must be not negative; got {found[index]:g}")
+    total = float(found.sum())
     if abs(total - 1) > ROW_SUM_TOLERANCE:
         faults.add(
             place,
-            f"{place} must sum to 1; got the sum {total:.12g} of {show(value)}",
+            f"{place} must sum to 1; got the sum {total:.12g} of {show(found)}",
             "Write more digits, or change one entry so that the sum is 1: nothing is rescaled in silence.",
         )
+    return found
 
 
 def is_irreducible(adjacency: npt.NDArray[Any]) -> bool:

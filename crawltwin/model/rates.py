@@ -164,9 +164,6 @@ class Rates(Value):
             sojourn_obsolete=given("mean_sojourn_obsolete") * shares["obsolete"],
         )
 
-    def _content(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))
-
     @property
     def in_equilibrium(self) -> bool:
         """Whether the rates are those of an equilibrium, not of a run."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -15,16 +14,20 @@ import numpy.typing as npt
 from crawltwin.model.checks import FloatArray
 
 
-class Value(ABC):
-    """Base of the model's values: subclasses say in `_content` what they consist of.
+class Value:
+    """Base of the model's values: dataclasses that consist of their fields, or of what they say in `_content`.
 
     Equality, hashing and `content_hash` follow from that content alone, so two scenarios read from different files are
     the same object when their numbers are the same bits.
     """
 
-    @abstractmethod
     def _content(self) -> tuple[Any, ...]:
         """Everything that makes two values equal."""
+        return self._held()
+
+    def _held(self) -> tuple[Any, ...]:
+        assert is_dataclass(self)
+        return tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def content_hash(self) -> str:
@@ -43,9 +46,7 @@ class Value(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt through the constructor: arrays come back write-protected and caches do not travel.
-        assert is_dataclass(self)
-        held = (getattr(self, field.name) for field in fields(self))
-        return type(self), tuple(dict(item) if isinstance(item, MappingProxyType) else item for item in held)
+        return type(self), tuple(dict(item) if isinstance(item, MappingProxyType) else item for item in self._held())
 
 
 class Amount:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from crawltwin.model.errors import CrawltwinError
+from crawltwin.model.errors import CrawltwinError, InputError
 from fitting.choose import rivals
 from fitting.choose.rivals import Scored
 from fitting.choose.settings import FitOptions
@@ -180,7 +180,7 @@ def _over_all(
     found: list[Candidate], data: Segments, options: FitOptions, progress: Callable[[str], None] | None
 ) -> list[Candidate]:
     """The rivals of a long trace, those that could win fitted to all gaps."""
-    wanted = [rival for rival in found if options.model in (None, rival.method)] or found
+    wanted = _wanted(found, options)
     best = choose(wanted, options.criterion, options.max_phases)
     level = best.log_likelihood - CLOSE * len(data)
     result = []
@@ -254,6 +254,18 @@ def never_settles(candidates: list[Candidate], chosen: Candidate) -> str:
         f"the trace changes its rate for good: {best.name} follows it much better but would settle at a mean gap "
         f"{best.mean_ratio:.2f} times that of the trace; fit a stretch on its own"
     )
+
+
+def _wanted(found: list[Candidate], options: FitOptions) -> list[Candidate]:
+    """Those of the family that was asked for, or all where it has none."""
+    return [rival for rival in found if options.model in (None, rival.method)] or found
+
+
+def best_of(found: list[Candidate], failed: list[str], options: FitOptions, what: str = "gaps") -> Candidate:
+    """The chosen rival; an error that tells what failed where there is none."""
+    if not found:
+        raise InputError.at("log", f"at least one model must fit the {what}; got none: " + "; ".join(failed))
+    return choose(_wanted(found, options), options.criterion, options.max_phases)
 
 
 def choose(candidates: list[Candidate], criterion: str, max_order: int) -> Candidate:

@@ -31,10 +31,8 @@ def _statistic(shown: int) -> Callable[[Float, npt.NDArray[np.int64]], dict[str,
 
     def numbers(gaps: Float, sizes: npt.NDArray[np.int64]) -> dict[str, float]:
         mean, variance = float(gaps.mean()), float(gaps.var())
-        centred = gaps - mean
-        total = float(centred @ centred)
         low, median, high = np.quantile(gaps, (0.05, 0.5, 0.95))
-        found = {
+        return {
             "mean_gap": mean,
             "variance": variance,
             "scv": variance / mean**2,
@@ -45,14 +43,21 @@ def _statistic(shown: int) -> Callable[[Float, npt.NDArray[np.int64]], dict[str,
             "batch_rate": 1 / mean,
             "page_rate": float(sizes.sum()) / float(gaps.sum()),
             "mean_batch": float(sizes.mean()),
+            **series_correlations(gaps),
+            **{f"batch_size_{k}": float(np.mean(sizes == k)) for k in range(1, shown + 1)},
         }
-        for lag in (1, 2, 5, 10):
-            found[f"correlation_{lag}"] = float(centred[:-lag] @ centred[lag:]) / total if total > 0 else math.nan
-        for k in range(1, shown + 1):
-            found[f"batch_size_{k}"] = float(np.mean(sizes == k))
-        return found
 
     return numbers
+
+
+def series_correlations(series: Float) -> dict[str, float]:
+    """Correlations of a series at the lags that are reported; NaN where it does not vary."""
+    centred = series - series.mean()
+    total = float(centred @ centred)
+    return {
+        f"correlation_{lag}": float(centred[:-lag] @ centred[lag:]) / total if total > 0 else math.nan
+        for lag in (1, 2, 5, 10)
+    }
 
 
 def model_numbers(

@@ -127,10 +127,7 @@ def fit(
     unit = float(data.gaps.mean())
     scaled = data.scaled(1 / unit)
     rivals, failed = candidates.fit_candidates(scaled, chosen, progress)
-    if not rivals:
-        raise InputError.at("log", "at least one model must fit the gaps; got none: " + "; ".join(failed))
-    wanted = [rival for rival in rivals if chosen.model in (None, rival.method)] or rivals
-    best = candidates.choose(wanted, chosen.criterion, chosen.max_phases)
+    best = candidates.best_of(rivals, failed, chosen)
     tell("batch sizes and intervals")
     model, test = with_batches(best.model, scaled, batches.probabilities, chosen.batch_law)
     length = bootstrap.block_length(data)
@@ -239,7 +236,7 @@ def _check_enough_pages(raw: RawLog) -> None:
         return
     dropped = ", ".join(f"{count} {reason}" for reason, count in raw.dropped.items()) or "none"
     raise InputError.at(
-        raw.files[0] if raw.files else "log",
+        raw.place,
         f"a log must hold more than {MIN_GAPS} delivered pages to be fitted; got {len(raw)} in {raw.rows} rows "
         f"(dropped: {dropped})",
         "A longer log is needed." if raw.rows <= MIN_GAPS else "Check --format and, for access logs, --agent.",
@@ -250,16 +247,15 @@ def _check_enough_gaps(raw: RawLog, batches: Batches) -> None:
     gaps = len(batches.segments)
     if gaps >= MIN_GAPS and np.ptp(batches.segments.gaps) > 0:
         return
-    place = raw.files[0] if raw.files else "log"
     if gaps >= MIN_GAPS:
         raise InputError.at(
-            place,
+            raw.place,
             f"the gaps must vary to be fitted; got {gaps} gaps of {batches.segments.gaps[0]:g} s each",
             "A crawler with a fixed delay needs no arrival model: it is deterministic.",
         )
     span = float(raw.seconds[-1]) if len(raw) else 0.0
     raise InputError.at(
-        place,
+        raw.place,
         f"a log must hold at least {MIN_GAPS} gaps between batches to be fitted; got {gaps} from {len(raw)} pages over "
         f"{span:g} s with a clock of {raw.resolution:g} s (rule: {batches.rule}, limit {batches.limit:g} s)",
         "Pages of one clock tick cannot be told apart; a finer clock, a longer log or another --batch-gap is needed.",

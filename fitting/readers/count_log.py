@@ -82,6 +82,11 @@ class CountLog:
     def __len__(self) -> int:
         return int(self.count.size)
 
+    @property
+    def place(self) -> str:
+        """Where a fault of the whole log is: its first file."""
+        return self.files[0] if self.files else "log"
+
     def account(self) -> dict[str, Any]:
         """What was read, interval by interval, as plain values; a counter's clock is its interval."""
         return {

@@ -108,6 +108,11 @@ class RawLog:
     def __len__(self) -> int:
         return int(self.time.size)
 
+    @property
+    def place(self) -> str:
+        """Where a fault of the whole log is: its first file."""
+        return self.files[0] if self.files else "log"
+
     def __repr__(self) -> str:
         return (
             f"RawLog({self.format}, {self.rows} rows, {len(self)} deliveries, "

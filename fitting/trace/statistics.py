@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +82,11 @@ def count_dispersion(data: Segments, horizons: Float) -> Float:
             starts = np.arange(0.0, times[-1] - horizon, max(horizon / 2, length / WINDOWS))
             if starts.size:
                 counts.append(pages[np.searchsorted(times, starts + horizon)] - pages[np.searchsorted(times, starts)])
-        joined = np.concatenate(counts) if counts else np.zeros(0)
-        result.append(joined.var() / joined.mean() if joined.size >= 8 and joined.mean() > 0 else math.nan)
+        result.append(dispersion_index(counts))
     return np.array(result)
+
+
+def dispersion_index(counts: Sequence[npt.NDArray[np.int64]]) -> float:
+    """Variance over mean of the counts of all windows, gathered in pieces; NaN for few, and where nothing came."""
+    joined = np.concatenate(counts) if counts else np.zeros(0)
+    return float(joined.var() / joined.mean()) if joined.size >= 8 and joined.mean() > 0 else math.nan

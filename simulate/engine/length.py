@@ -67,15 +67,12 @@ class Start:
         if levels is None:
             return cls()
         faults = Faults()
-        found = checks.vector(levels, "start", faults)
-        if found is not None:
-            checks.probability_vector(found, "start", faults)
-            if top_level is not None and found.size > top_level + 1:
-                faults.add(
-                    "start",
-                    f"start must have at most {top_level + 1} probabilities, for levels 0..{top_level}; "
-                    f"got {found.size}",
-                )
+        found = checks.probability_vector(levels, "start", faults)
+        if found is not None and top_level is not None and found.size > top_level + 1:
+            faults.add(
+                "start",
+                f"start must have at most {top_level + 1} probabilities, for levels 0..{top_level}; got {found.size}",
+            )
         faults.raise_if_any()
         return cls(found)
 

@@ -48,7 +48,7 @@ def _whole(fit: FitResult, seed: int) -> tuple[RecordedTrace, FloatArray, tuple[
     log = fit.log
     if not isinstance(log, RawLog):
         raise InputError.at(
-            log.files[0] if log.files else "log",
+            log.place,
             "a replay must have the time of every page; got counts per interval, which do not tell it",
             "Give a log of the deliveries.",
         )

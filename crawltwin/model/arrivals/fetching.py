@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -72,9 +72,7 @@ class FetchingRobots(ControlledArrivals):
         count = checks.integer(self.count, "robots", faults, at_least=1, at_most=MAX_ROBOTS)
         if not isinstance(self.fetch, PhaseType):
             faults.add("fetch", f"fetch must be a PhaseType; got {checks.show(self.fetch)}")
-        sizes = checks.vector(self.pages, "pages", faults)
-        if sizes is not None:
-            checks.probability_vector(sizes, "pages", faults)
+        checks.probability_vector(self.pages, "pages", faults)
         if self.start_up is not None and not isinstance(self.start_up, PhaseType):
             faults.add("start_up", f"start_up must be a PhaseType; got {checks.show(self.start_up)}")
         elif self.start_up is not None and self.start_up.lumped().order > 1:
@@ -88,9 +86,6 @@ class FetchingRobots(ControlledArrivals):
         faults.raise_if_any()
         object.__setattr__(self, "count", count)
         object.__setattr__(self, "pages", tuple(float(share) for share in self.pages))
-
-    def _content(self) -> tuple[Any, ...]:
-        return self.count, self.fetch, self.pages, self.start_up, self.spells
 
     def __repr__(self) -> str:
         return (

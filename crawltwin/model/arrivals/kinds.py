@@ -19,7 +19,7 @@ the phase stays when the number of robots changes.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,7 +43,7 @@ MAX_ROBOTS = 1_000
 """Most robots of a scaled stream."""
 
 
-class ControlledArrivals(Value):
+class ControlledArrivals(Value, ABC):
     """What every kind offers: the numbers of robots it knows, and a BMAP for each."""
 
     kind: ClassVar[str]
@@ -236,9 +236,6 @@ class ThinnedStream(ControlledArrivals):
         faults.raise_if_any()
         object.__setattr__(self, "keep", tuple(float(value) for value in self.keep))
 
-    def _content(self) -> tuple[Any, ...]:
-        return self.stream, self.keep
-
     def _modes(self) -> dict[int, BMAP]:
         return {robots: self.stream.thinned(q) for robots, q in enumerate(self.keep, start=1)}
 
@@ -290,9 +287,6 @@ class MarkedStream(ControlledArrivals):
         object.__setattr__(self, "D0", checks.frozen(zero))
         object.__setattr__(self, "robots", tuple(checked))
 
-    def _content(self) -> tuple[Any, ...]:
-        return self.D0, self.robots
-
     def _modes(self) -> dict[int, BMAP]:
         modes = {}
         for active in range(1, len(self.robots) + 1):
@@ -323,9 +317,6 @@ class ScaledStream(ControlledArrivals):
         count = checks.integer(self.count, "robots", faults, at_least=1, at_most=MAX_ROBOTS)
         faults.raise_if_any()
         object.__setattr__(self, "count", count)
-
-    def _content(self) -> tuple[Any, ...]:
-        return self.stream, self.count
 
     def _modes(self) -> dict[int, BMAP]:
         return {robots: self.stream.scaled(robots) for robots in range(1, self.count + 1)}

@@ -54,9 +54,6 @@ class Spells(Value):
         object.__setattr__(self, "generator", checks.frozen(G if G is not None else ()))
         object.__setattr__(self, "pace", checks.frozen(factors if factors is not None else ()))
 
-    def _content(self) -> tuple[Any, ...]:
-        return self.generator, self.pace
-
     @property
     def count(self) -> int:
         """Number of spells."""

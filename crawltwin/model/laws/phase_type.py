@@ -69,9 +69,6 @@ class PhaseType(Value):
         object.__setattr__(self, "initial", checks.frozen(beta if beta is not None else ()))
         object.__setattr__(self, "subgenerator", checks.frozen(S if S is not None else ()))
 
-    def _content(self) -> tuple[Any, ...]:
-        return self.initial, self.subgenerator
-
     def __repr__(self) -> str:
         return f"PhaseType({self.order} phases, mean {self.mean:.6g}, scv {self.scv:.6g})"
 

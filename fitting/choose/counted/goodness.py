@@ -8,8 +8,6 @@ For a process in equilibrium with matrices :math:`D_0, D_1`, :math:`D = D_0 + D_
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from scipy.linalg import expm
 
@@ -17,7 +15,7 @@ from crawltwin.model import BMAP
 from fitting.choose.goodness import Goodness, judged, residual_tests
 from fitting.models.gap_model import GapModel
 from fitting.trace.segments import CountedIntervals, Float, Segments
-from fitting.trace.statistics import correlations
+from fitting.trace.statistics import correlations, dispersion_index
 
 
 def rate_series(data: CountedIntervals) -> Segments:
@@ -54,8 +52,7 @@ def windows(data: CountedIntervals, spans: Float) -> Float:
             total = np.concatenate([[0], np.cumsum(data.sizes[piece])])
             at = np.arange(0, total.size - span, max(span // 2, 1))
             sums.append(total[at + span] - total[at])
-        joined = np.concatenate(sums) if sums else np.zeros(0)
-        result.append(joined.var() / joined.mean() if joined.size >= 8 and joined.mean() > 0 else math.nan)
+        result.append(dispersion_index(sums))
     return np.array(result)
 
 

@@ -7,7 +7,6 @@ to the counts themselves.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +21,7 @@ from fitting.choose import candidates
 from fitting.choose.counted.goodness import assess_counts, rate_series
 from fitting.choose.counted.limits import cannot_tell
 from fitting.choose.counted.rivals import SLICES, affordable, fit_rivals
-from fitting.choose.numbers import model_numbers
+from fitting.choose.numbers import model_numbers, series_correlations
 from fitting.choose.result import FitResult
 from fitting.choose.settings import FitOptions
 from fitting.choose.versions import software_versions
@@ -66,10 +65,7 @@ def fit_counts(log: CountLog, options: FitOptions, progress: Callable[[str], Non
     unit = float(data.gaps.mean())
     scaled = data.scaled(1 / unit)
     rivals, failed = fit_rivals(scaled, options, progress)
-    if not rivals:
-        raise InputError.at("log", "at least one model must fit the counts; got none: " + "; ".join(failed))
-    wanted = [rival for rival in rivals if options.model in (None, rival.method)] or rivals
-    best = candidates.choose(wanted, options.criterion, options.max_phases)
+    best = candidates.best_of(rivals, failed, options, "counts")
     if progress is not None:
         progress("intervals, goodness of fit")
     assert isinstance(best.model, CountedMap)
@@ -138,7 +134,7 @@ def _check(log: CountLog) -> None:
     if len(log) >= MIN_INTERVALS and pages >= MIN_INTERVALS:
         return
     raise InputError.at(
-        log.files[0] if log.files else "log",
+        log.place,
         f"counts must have at least {MIN_INTERVALS} intervals and as many pages to be fitted; got {len(log)} intervals "
         f"with {pages} pages",
         "Export a longer range, or a smaller step.",
@@ -148,13 +144,13 @@ def _check(log: CountLog) -> None:
 def _check_varies(log: CountLog, data: CountedIntervals) -> None:
     if len(data) < MIN_INTERVALS:
         raise InputError.at(
-            log.files[0] if log.files else "log",
+            log.place,
             f"counts must have at least {MIN_INTERVALS} intervals in the used stretches; got {len(data)} of {len(log)}",
             "Another --pause or --stretch is needed, or a longer range.",
         )
     if np.ptp(data.sizes) == 0 and np.ptp(data.gaps) == 0:
         raise InputError.at(
-            log.files[0] if log.files else "log",
+            log.place,
             f"the counts must vary to be fitted; got {len(data)} times {data.sizes[0]}",
             "A crawler with a fixed delay needs no arrival model: it is deterministic.",
         )
@@ -203,18 +199,13 @@ def count_numbers(data: CountedIntervals, length: float, options: FitOptions) ->
     """Numbers of the counts with intervals, from blocks of mean length `length`."""
 
     def numbers(lengths: Float, counts: npt.NDArray[np.int64]) -> dict[str, float]:
-        rate = counts / lengths
-        centred = rate - rate.mean()
-        total = float(centred @ centred)
-        found = {
+        return {
             "page_rate": float(counts.sum() / lengths.sum()),
             "mean_gap": float(lengths.sum() / max(counts.sum(), 1)),
             "interval": float(lengths.mean()),
             "mean_count": float(counts.mean()),
             "count_dispersion": float(counts.var() / max(counts.mean(), 1e-300)),
+            **series_correlations(counts / lengths),
         }
-        for lag in (1, 2, 5, 10):
-            found[f"correlation_{lag}"] = float(centred[:-lag] @ centred[lag:]) / total if total > 0 else math.nan
-        return found
 
     return bootstrap.intervals(data, numbers, repetitions=options.repetitions, seed=options.seed, length=length)

@@ -28,13 +28,14 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.measures import PROBABILITIES
 from crawltwin.model.results.display import Drawn
 from crawltwin.work import workers as pool
 from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.store import Store, key_of
 from validate.evidence import Evidence, gather_evidence
 from validate.parts import SojournPoint, SojournQuantile
-from validate.plan import PROBABILITIES, ValidationPlan
+from validate.plan import ValidationPlan
 from validate.random_crawlers.scenarios import Family, random_scenario
 from validate.score_tests import SampleTest, check_sample, probability_plot
 from validate.verdict import Comparison, judge

@@ -10,6 +10,7 @@ import numpy as np
 from analytic import Solution
 from crawltwin.model import SCALAR_MEASURES
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.measures import FATE_SHARES
 from simulate import Estimate, Sample
 from validate.parts import FATES, ActiveRobots, Levels, Part, SojournPoint, SojournQuantile
 from validate.plan import ValidationPlan
@@ -25,7 +26,6 @@ NEVER = Estimate(0.0, 0.0)
 """What was never seen."""
 
 _FATE_OF = {"mean_sojourn_served": "served", "mean_sojourn_obsolete": "obsolete"}
-_PAGE_SHARES = ("loss_probability", "obsolescence_probability", "success_probability")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _scalars(pair: _Pair) -> list[Comparison]:
         if solved is None or name not in pair.sample.plain:
             continue
         simulated = pair.sample.scalars.get(name)
-        if name in _PAGE_SHARES and simulated is not None:
+        if name in FATE_SHARES and simulated is not None:
             found.append(pair.share(name, "", solved, simulated, pair.sample.decided))
         elif name == "starvation_probability" and simulated is not None:
             found.append(pair.share(name, "", solved, simulated, pair.sample.pages))

@@ -18,6 +18,7 @@ import numpy as np
 
 from analytic import Solution
 from crawltwin.model import Scenario
+from crawltwin.model.measures import FATE_SHARES
 from simulate import Sample
 from simulate.engine.length import Length
 from simulate.sample.replications import Job, Piece, run_piece
@@ -81,7 +82,7 @@ def solved_identities(solution: Solution) -> tuple[Identity, ...]:
     """Flow balance, residual, Little's law and the utilisation law of a solution."""
     measures = solution.measures
     allowed = max(EXACT, solution.solver.error_estimate)
-    fates = sum(measures[name] for name in ("loss_probability", "obsolescence_probability", "success_probability"))
+    fates = sum(measures[name] for name in FATE_SHARES)
     levels = np.array(measures["level_distribution"])
     work = measures["arrival_rate"] * measures["success_probability"] * solution.scenario.service.mean
     gaps = {

@@ -25,7 +25,8 @@ from scipy import stats
 from analytic import asymptotic_variance, settling_time
 from crawltwin.model import Scenario, TooLargeError
 from crawltwin.model.errors import ConvergenceError
-from validate.plan import PROBABILITIES, ValidationPlan
+from crawltwin.model.measures import PROBABILITIES
+from validate.plan import ValidationPlan
 from validate.verdict import Comparison, reach
 
 PILOT_PAGES = {"compiled": 1_000_000, "simpy": 50_000}

@@ -23,6 +23,7 @@ from typing import Any
 
 from crawltwin.model import MEASURES, InputError, checks
 from crawltwin.model.errors import Faults
+from crawltwin.model.measures import PROBABILITIES
 from crawltwin.model.settings import setting
 from crawltwin.model.value import Value
 from simulate.engine.streams import check_seed
@@ -32,14 +33,6 @@ DISTRIBUTIONS = ("mode_probabilities", "sojourn_distribution", "sojourn_quantile
 """What is compared beside the registry's measures."""
 COMPARED: tuple[str, ...] = (*MEASURES, *DISTRIBUTIONS)
 """Every name that a plan may list."""
-PROBABILITIES = frozenset(
-    {
-        *(name for name, measure in MEASURES.items() if measure.unit == "probability"),
-        "mode_probabilities",
-        "sojourn_distribution",
-    }
-)
-"""Names that the absolute margin applies to."""
 ABSOLUTE_SHARE = 0.1
 """The absolute margin of probabilities, as a share of the relative one, where none is given."""
 

@@ -27,11 +27,9 @@ from analytic.stationary.methods import METHODS
 from analytic.stationary.solution import Progress, Solution, SolverReport
 from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import ConvergenceError, InputError
-from crawltwin.model.measures import MEASURES
+from crawltwin.model.measures import FATE_SHARES, MEASURES
 from crawltwin.model.rates import Rates, cost_error
 from crawltwin.model.scenario import Scenario
-
-FATES_OF_PAGES = ("loss_probability", "obsolescence_probability", "success_probability")
 
 EXACT_STATES = 6_000_000
 """Largest chain that `auto` solves exactly with several obsolescence phases: about half a minute and 300 MB."""
@@ -119,7 +117,7 @@ def assemble(chain: Chain, solved: Solved, method: str, why: str, began: float) 
     if errors and scenario.cost is not None and served is not None:
         errors["cost"] = cost_error(measures, errors, scenario.cost)
     estimate = max(_identities(measures, solved.sojourn), solved.relative_error)
-    balance = abs(sum(measures[name] for name in FATES_OF_PAGES) - 1.0)
+    balance = abs(sum(measures[name] for name in FATE_SHARES) - 1.0)
     seconds = time.perf_counter() - began
     report = SolverReport(method, solved.states, solved.residual, estimate, balance, seconds, why)
     return Solution(
@@ -214,7 +212,7 @@ def _explicit(chain: Chain, method: str) -> Solved:
 
 def _identities(measures: dict[str, Any], sojourn: SojournLaw) -> float:
     """Largest disagreement among identities that hold exactly and that no method imposes."""
-    checks = [abs(sum(measures[name] for name in FATES_OF_PAGES) - 1.0)]
+    checks = [abs(sum(measures[name] for name in FATE_SHARES) - 1.0)]
     everyone = sojourn.moment(1, "all")
     if everyone is not None and measures["mean_sojourn"] > 0:
         checks.append(abs(everyone / measures["mean_sojourn"] - 1.0))

@@ -37,6 +37,7 @@ from analytic.stationary.solution import Progress
 from analytic.stationary.sweeper import MAX_BYTES
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import InputError
+from crawltwin.model.measures import PROBABILITIES
 
 CUT = 1e-18
 """Mass of the highest levels that may be left out of the windows."""
@@ -49,14 +50,6 @@ TINY = 1e-12
 
 MAX_STATES = 3_000_000
 """Largest window chain that is solved by default: about 300 MB and twenty seconds."""
-
-PROBABILITIES = (
-    "loss_probability",
-    "obsolescence_probability",
-    "success_probability",
-    "starvation_probability",
-    "level_distribution",
-)
 
 
 @dataclass(frozen=True)

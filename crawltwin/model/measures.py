@@ -58,6 +58,16 @@ MEASURES: Mapping[str, Measure] = MappingProxyType({measure.name: measure for me
 SCALAR_MEASURES: tuple[str, ...] = tuple(name for name in MEASURES if name != "level_distribution")
 """Names of the measures that are single numbers."""
 
+FATE_SHARES: tuple[str, ...] = tuple(measure.name for measure in _ALL if measure.kind == "ratio")
+"""Shares of the pages that are lost, become obsolete and are indexed: their sum is one."""
+
+_PARTS = {"mode_probabilities": "probability", "sojourn_distribution": "probability", "sojourn_quantiles": "time"}
+
+PROBABILITIES = frozenset(
+    name for name, unit in ({measure.name: measure.unit for measure in _ALL} | _PARTS).items() if unit == "probability"
+)
+"""Names of the measures and of the parts of measures that are probabilities."""
+
 
 def unit_of(name: str) -> str:
     """The unit of a measure, or of one of its parts; empty where it is not known.
@@ -69,8 +79,6 @@ def unit_of(name: str) -> str:
     """
     return MEASURES[name].unit if name in MEASURES else _PARTS.get(name, "")
 
-
-_PARTS = {"mode_probabilities": "probability", "sojourn_distribution": "probability", "sojourn_quantiles": "time"}
 
 LINEAR_MEASURES: Mapping[str, str] = MappingProxyType(
     {

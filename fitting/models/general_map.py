@@ -128,10 +128,10 @@ class GeneralMap(GapModel):
         fastest = FASTEST / 10 / float(data.gaps.mean())
         factor = np.minimum(1.0, fastest / np.maximum(-np.diag(self.D0), 1e-300))[:, None]
         model = self if (factor == 1).all() else replace(self, D0=self.D0 * factor, D1=self.D1 * factor)
-        return run_em(_MapSteps(model, data, settings), model, settings)
+        return run_em(MapSteps(model, data, settings), model, settings)
 
 
-class _MapSteps(Generic[_Map]):
+class MapSteps(Generic[_Map]):
     """E and M step of a MAP on one trace; the law of the first phase of a stretch is fitted along."""
 
     fastest = FASTEST

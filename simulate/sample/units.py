@@ -14,6 +14,7 @@ import numpy as np
 
 from crawltwin.model import SCALAR_MEASURES, CostWeights, Scenario
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.measures import FATE_SHARES
 from crawltwin.model.rates import Rates
 from simulate.engine.columns import LEVELS, SUM
 from simulate.engine.length import BINS_PER_GROUP
@@ -114,7 +115,7 @@ class Reading:
             "mean_active_robots": float(controlled @ self.robots**2) - found["mean_active_robots"] ** 2,
             "mean_pages": float(p @ levels**2) - found["mean_pages"] ** 2,
         }
-        for name in ("loss_probability", "obsolescence_probability", "success_probability"):
+        for name in FATE_SHARES:
             spread[name] = found[name] * (1 - found[name])
         decided = float(sums[SUM.lost] + sums[SUM.obsolete] + sums[SUM.served])
         squares = sums[SUM.sojourn_served_squares] + sums[SUM.sojourn_obsolete_squares]

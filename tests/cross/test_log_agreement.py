@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from crawltwin.model import BMAP, ScaledStream, Scenario, ThinnedStream, ThresholdPolicy, examples, exponential
+from crawltwin.model.measures import PROBABILITIES
 from fitting import FitOptions, fit
 from simulate import RecordedTrace
 from validate.logs.agreement import compare_log
-from validate.plan import PROBABILITIES, ValidationPlan
+from validate.plan import ValidationPlan
 
 STREAM = BMAP.from_map([[-0.5, 0.1], [0.2, -2.0]], [[0.35, 0.05], [0.1, 1.7]], [0.6, 0.3, 0.1])
 

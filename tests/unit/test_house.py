@@ -67,6 +67,15 @@ def test_no_module_is_named_like_a_function_that_it_exports():
     assert found == NAMED_LIKE_A_FUNCTION
 
 
+def test_no_module_takes_a_private_name_of_another():
+    found = set()
+    for path in files(*PACKAGES):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module != "__future__":
+                found |= {f"{name_of(path)}: {one.name}" for one in node.names if one.name.startswith("_")}
+    assert found == set()
+
+
 @pytest.mark.parametrize("room", PACKAGES)
 def test_every_room_tells_type_checkers_of_its_types(room):
     assert (REPOSITORY / room / "py.typed").exists()

@@ -26,10 +26,11 @@ import numpy as np
 from analytic import Solution
 from crawltwin.model import SCALAR_MEASURES
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.measures import PROBABILITIES
 from simulate import Sample
 from validate.comparison import ROUNDING
 from validate.parts import Levels, Part
-from validate.plan import PROBABILITIES, ValidationPlan
+from validate.plan import ValidationPlan
 from validate.verdict import Comparison, Verdict, Word, missing_pages
 
 

@@ -18,7 +18,7 @@ from crawltwin.model.bmap import stationary
 from fitting.models.counted import convolution, occupation
 from fitting.models.em import EmRun, EmSettings, run_em
 from fitting.models.gap_model import Structure
-from fitting.models.general_map import GeneralMap, _MapSteps
+from fitting.models.general_map import GeneralMap, MapSteps
 from fitting.trace.segments import Float, Segments
 
 FASTEST = 20.0
@@ -146,7 +146,7 @@ def _trace(data: Segments) -> convolution.CountTrace:
     return convolution.CountTrace(data.gaps, data.sizes, data.first)
 
 
-class _ExactSteps(_MapSteps[_Counted]):
+class _ExactSteps(MapSteps[_Counted]):
     """E and M step of a MAP on counts: the M step is that on gaps."""
 
     fastest = FASTEST

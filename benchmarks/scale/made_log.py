@@ -22,6 +22,7 @@ STAGES = 3
 STAY = 0.985
 BATCH_SIZES = (0.4, 0.3, 0.2, 0.1)
 BEGIN = np.datetime64("2024-05-01T08:00:00.000")
+_THREE_DIGITS = np.array([list(f"{number:03d}".encode()) for number in range(1000)], dtype=np.uint8)
 _LINE = (
     b"0000-00-00T00:00:00.000Z   200 000000 http://site-00.example/page/000000000 L http://site-00.example/ text/html "
     b"#000 00000000000000000+000 sha1:ABCDEFGHIJKLMNOPQRS000000000 - -\n"
@@ -104,8 +105,12 @@ def _stamp(rows: npt.NDArray[np.uint8], millis: npt.NDArray[np.int64], places: t
 
 
 def _digits(rows: npt.NDArray[np.uint8], at: int, width: int, value: npt.NDArray[np.int64]) -> None:
-    for place in range(width):
-        rows[:, at + width - 1 - place] = value // 10**place % 10 + 48
+    """The last `width` digits of each value, three at a time."""
+    while width > 0:
+        taken = min(width, 3)
+        width -= taken
+        value, last = np.divmod(value, 1000)
+        rows[:, at + width : at + width + taken] = _THREE_DIGITS[last, 3 - taken :]
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -24,6 +26,18 @@ def row_blocks(rows: int) -> Iterator[slice]:
     """
     for first in range(0, rows, AT_ONCE):
         yield slice(first, min(first + AT_ONCE, rows))
+
+
+@contextmanager
+def no_search_for_cycles() -> Iterator[None]:
+    """Python's search for objects that hold one another is put off: a million objects made in passing call it often."""
+    searched = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searched:
+            gc.enable()
 
 
 def distinct(column: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crawltwin.model.errors import Fault, InputError
+from crawltwin.work.memory import no_search_for_cycles
 from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.workers import check_workers, run
 from fitting.readers.assemble import Pieces, ReadFile
@@ -183,9 +184,10 @@ class _Reading:
 
     def _read(self, source: Source, reader: Reader) -> None:
         self._pieces.start(source)
-        for columns in reader.read(source, self._options):
-            self._pieces.add(columns)
-            self._tell(self._done + source.taken, self._bytes)
+        with no_search_for_cycles():
+            for columns in reader.read(source, self._options):
+                self._pieces.add(columns)
+                self._tell(self._done + source.taken, self._bytes)
         self._done += source.taken
         self._pieces.finish(source)
 

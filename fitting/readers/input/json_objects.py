@@ -38,6 +38,17 @@ def names_of(entry: dict[str, Any], prefix: str = "", depth: int = DEEPEST) -> I
             yield prefix + name
 
 
+def values_at(entries: list[dict[str, Any]], path: str) -> list[Any]:
+    """The value of that name or path in each object; None where there is none."""
+    name, dot, rest = path.partition(".")
+    if not dot:
+        return [entry.get(path) for entry in entries]
+    inner = [entry.get(name) for entry in entries]
+    if any(type(one) is not dict for one in inner) or any(path in entry for entry in entries):
+        return [value_at(entry, path) for entry in entries]
+    return values_at(inner, rest)  # type: ignore[arg-type]  # all are objects
+
+
 def value_at(entry: dict[str, Any], path: str) -> Any:
     """The value of that name or path; None where there is none."""
     if path in entry or "." not in path:

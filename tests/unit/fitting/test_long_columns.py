@@ -1,5 +1,6 @@
 """Long columns: worked on in blocks with the bits of a single pass, in little memory, and let go when they are used."""
 
+import gc
 import tracemalloc
 import weakref
 from dataclasses import replace
@@ -7,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crawltwin.model.errors import InputError
 from crawltwin.work import memory
 from fitting import FitOptions, fit
 from fitting.choose.procedure import gather
-from fitting.readers import RawLog
+from fitting.readers import RawLog, read_log
+from fitting.readers.formats.structured import json_lines
 from fitting.robots.fetches import Fetches, InFlight
 from fitting.trace.batches import sensitivity
 from fitting.trace.cleaning import holding_half
@@ -141,3 +144,17 @@ def test_fit_lets_go_of_the_keys_of_pages_when_revisits_are_known():
     result = fit(log.pop(), options=options, progress=lambda words: held.append((words, key() is not None)))
     assert held[0] == ("reading", True) and ("cleaning", False) in held
     assert result.log.page is None
+
+
+def test_reading_puts_off_the_search_for_cycles_and_takes_it_up_again(tmp_path, monkeypatch):
+    path = tmp_path / "times.jsonl"
+    path.write_text("".join(f'{{"time": {1700000000 + k}, "url": "http://a.org/{k}"}}\n' for k in range(50)))
+    searched = []
+    parse = json_lines.objects
+    monkeypatch.setattr(json_lines, "objects", lambda lines: [searched.append(gc.isenabled()), parse(lines)][1])
+    assert len(read_log(path)) == 50
+    assert not any(searched[-1:]) and gc.isenabled()
+    path.write_text('{"time": 5}\nnothing\nnothing\n')
+    with pytest.raises(InputError):
+        read_log(path, max_broken=0.0)
+    assert gc.isenabled()

@@ -7,14 +7,14 @@ the document's length it is taken instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from fitting.readers.base import BlockReader, LineReader
-from fitting.readers.columns import DNS, Columns, host_keys, keep, keys, note_broken
+from fitting.readers.columns import DNS, Columns, keep, note_broken
 from fitting.readers.input import scan
-from fitting.readers.input.json_objects import objects
+from fitting.readers.input.flat_json import members
 from fitting.readers.input.streams import Source
 from fitting.readers.selection import html_marks, reject_unwanted, status_reasons
 from fitting.readers.settings import ReadOptions
@@ -22,6 +22,7 @@ from fitting.readers.times import stamps
 
 _HEADER = re.compile(rb"^ ?CDX((?: [a-zA-Z])+)\s*$")
 _DNS, _DNS_TYPE = (np.frombuffer(what, dtype=np.uint8) for what in (b"dns:", b"text/dns"))
+_MEMBERS = ("url", "mime", "status", "digest", "length")
 # Letters of the CDX header: a address, b date, m type, s status, k digest, S packed length, n document length.
 _LAYOUTS = {11: "N b a m s k r M S V g", 9: "N b a m s k r V g", 10: "N b a m s k r M V g", 8: "a e b m n g V k"}
 
@@ -41,26 +42,14 @@ class Cdxj(LineReader):
         time = stamps.compact_rows(scan.matrix(block, start[:, 1], end[:, 1], 18))
         good = (count == 3) & (time != stamps.INVALID)
         wrong = [text[a:b] for a, b in zip(line_start[~good], line_end[~good]) if b > a]
-        texts = [text[a:b] for a, b in zip(start[good, 2].tolist(), line_end[good].tolist())]
-        entries = objects(texts)
-        wrong += [line for line, entry in zip(texts, entries) if entry is None]
-        read = np.array([entry is not None for entry in entries], dtype=bool)
-        known = [entry for entry in entries if entry is not None]
-        status = [entry.get("status", "") for entry in known]
-        address = [str(entry.get("url", "")) for entry in known]
-        pages = [text.encode("utf-8", errors="replace") for text in address]
-        types = [str(entry.get("mime", "")).encode("utf-8", errors="replace") for entry in known]
-        columns = Columns(
-            time[good][read],
-            size=stamps.floats([str(entry.get("length", "nan")) for entry in known]),
-            page=keys(address),
-            content=keys([str(entry.get("digest", "")) for entry in known]),
-            host=host_keys(pages),
-            html=html_marks([b"" if text == b"warc/revisit" else text for text in types]),
-        )
-        dns = [a[:4] == "dns:" or entry.get("mime") == "text/dns" for a, entry in zip(address, known)]
-        reason = _reasons([str(s) for s in status], dns, options)
-        columns = keep(columns, reject_unwanted(reason, options, types=lambda: types, addresses=lambda: pages))
+        begin, stop = start[good, 2], line_end[good]
+        text, read, borders = members(text, begin, stop, _MEMBERS)
+        wrong += [text[a:b] for a, b in zip(begin[~read], stop[~read])]
+        rows = {name: (first[read], last[read]) for name, (first, last) in borders.items()}
+        types = scan.texts(text, *rows["mime"])
+        columns = _captures(text, time[good][read], rows)
+        columns.html = html_marks([b"" if kind == b"warc/revisit" else kind for kind in types])
+        columns = _kept(text, columns, rows, options)
         columns.other_lines = sum(line.startswith((b"!", b" ")) for line in wrong)
         return note_broken(columns, [line for line in wrong if not line.startswith((b"!", b" "))])
 
@@ -119,34 +108,44 @@ class _CdxRows(BlockReader):
             at = self._at.get(letter)
             return (empty, empty) if at is None else (start[:, at], end[:, at])
 
-        size = scan.integers(block, *border("n" if "n" in self._at else "S"), -1)
-        address = border("a" if "a" in self._at else "N")
-        columns = Columns(
-            stamps.compact_rows(scan.matrix(block, *border("b"), 18)),
-            size=np.where(size < 0, np.nan, size),
-            page=scan.hashes(block, *address),
-            content=scan.hashes(block, *border("k")),
-            other_lines=headers,
-            host=scan.host_hashes(block, *address),
-        )
-        dns = scan.begins_with(block, *address, _DNS) | scan.begins_with(block, *border("m"), _DNS_TYPE)
-        # An index of a small crawl may have no status at all; a revisit has "-": both are captures of a delivered page.
-        reason = status_reasons(scan.integers(block, *border("s"), 200), options)
-        reason[dns] = DNS
-        reason = reject_unwanted(
-            reason,
-            options,
-            types=lambda: scan.texts(text, *border("m")),
-            addresses=lambda: scan.texts(text, *address),
-        )
-        return note_broken(keep(columns, reason), [line for line in wrong if not _HEADER.match(line)])
+        rows = {
+            "url": border("a" if "a" in self._at else "N"),
+            "length": border("n" if "n" in self._at else "S"),
+            **{name: border(letter) for name, letter in (("mime", "m"), ("status", "s"), ("digest", "k"))},
+        }
+        columns = _captures(text, stamps.compact_rows(scan.matrix(block, *border("b"), 18)), rows)
+        columns.other_lines = headers
+        return note_broken(_kept(text, columns, rows, options), [line for line in wrong if not _HEADER.match(line)])
 
 
-def _reasons(
-    status: Sequence[str], dns: Sequence[bool], options: ReadOptions
-) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
+Rows = Mapping[str, tuple[stamps.Int, stamps.Int]]
+"""Borders of the fields of all captures in a block, by the names that a CDXJ gives them."""
+
+
+def _captures(text: bytes, time: stamps.Int, rows: Rows) -> Columns:
+    """Columns of the captures at these times."""
+    block = scan.as_bytes(text)
+    size = scan.integers(block, *rows["length"], -1)
+    return Columns(
+        time,
+        size=np.where(size < 0, np.nan, size),
+        page=scan.hashes(block, *rows["url"]),
+        content=scan.hashes(block, *rows["digest"]),
+        host=scan.host_hashes(block, *rows["url"]),
+    )
+
+
+def _kept(text: bytes, columns: Columns, rows: Rows, options: ReadOptions) -> Columns:
+    """The captures that are delivered pages."""
+    block = scan.as_bytes(text)
+    dns = scan.begins_with(block, *rows["url"], _DNS) | scan.begins_with(block, *rows["mime"], _DNS_TYPE)
     # An index of a small crawl may have no status at all; a revisit has "-": both are captures of a delivered page.
-    known = {text: int(text) if text.isdigit() and len(text) < 9 else 200 for text in set(status)}
-    reason = status_reasons(np.array([known[text] for text in status], dtype=np.int64), options)
-    reason[np.array(dns, dtype=bool)] = DNS
-    return reason
+    reason = status_reasons(scan.integers(block, *rows["status"], 200), options)
+    reason[dns] = DNS
+    reason = reject_unwanted(
+        reason,
+        options,
+        types=lambda: scan.texts(text, *rows["mime"]),
+        addresses=lambda: scan.texts(text, *rows["url"]),
+    )
+    return keep(columns, reason)

@@ -17,7 +17,7 @@ from typing import Any
 from crawltwin.model.errors import InputError
 from fitting.readers.columns import Columns, note_broken, nothing
 from fitting.readers.formats.structured.messages import Messages
-from fitting.readers.input.json_objects import names_of, objects, value_at
+from fitting.readers.input.json_objects import names_of, objects, values_at
 from fitting.readers.input.line_blocks import blocks
 from fitting.readers.input.streams import Source
 from fitting.readers.named import Chosen, choose, to_columns
@@ -88,5 +88,5 @@ class WaczPages(JsonLines):
 
 
 def _columns(entries: list[dict[str, Any]], chosen: Chosen, options: ReadOptions) -> Columns:
-    table: dict[str, Sequence[Any]] = {name: [value_at(entry, name) for entry in entries] for name in chosen.used}
+    table: dict[str, Sequence[Any]] = {name: values_at(entries, name) for name in chosen.used}
     return to_columns(chosen, len(entries), table, options)

@@ -14,7 +14,7 @@ from typing import Any
 
 from crawltwin.model.errors import InputError
 from fitting.readers.columns import show
-from fitting.readers.input.json_objects import value_at
+from fitting.readers.input.json_objects import values_at
 from fitting.readers.named import plain_name
 from fitting.readers.settings import ReadOptions
 
@@ -47,7 +47,7 @@ class Messages:
         """
         if self._name is None:
             return
-        self._seen.update(str(value_at(entry, self._name)) for entry in entries)
+        self._seen.update(map(str, values_at(entries, self._name)))
         if len(self._seen) < 2:
             return
         common = [(show(text.encode())[:60], count) for text, count in self._seen.most_common(_SHOWN)]

@@ -106,7 +106,8 @@ def assemble(chain: Chain, solved: Solved, method: str, why: str, began: float) 
     measures["mean_sojourn_served"] = served
     measures["mean_sojourn_obsolete"] = obsolete
     if scenario.cost is not None:
-        measures["cost"] = None if served is None else float(Rates.from_measures(measures).cost(scenario.cost))
+        known = served is not None or not scenario.cost.response
+        measures["cost"] = float(Rates.from_measures(measures).cost(scenario.cost)) if known else None
     broken = [name for name in MEASURES if name in measures and not _finite(measures[name])]
     if broken:
         raise ConvergenceError(

@@ -7,6 +7,7 @@ a skewed estimate: its interval is Wilson's for the number of independent pages 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,10 +56,21 @@ def intervals_of(sample: Sample, confidence: float, method: Method = "jackknife"
         else:
             measures[name], errors[name] = student(centre, error, values.size, confidence), error
     reading, total = sample.reading, sample.total
-    if (reading.robots == reading.robots[0]).all():
-        measures["mean_active_robots"] = _certain(float(reading.robots[0]), confidence)
-    if not (reading.robots == reading.robots[0]).all() and total[SUM.switches] < FEW * sample.units.count:
+    least, most = float(reading.robots.min()), float(reading.robots.max())
+    if least == most:
+        measures["mean_active_robots"] = _certain(most, confidence)
+    elif total[SUM.switches] < FEW * sample.units.count:
         measures["switch_rate"] = _few_switches(float(total[SUM.switches]), sample.time, confidence)
+        unseen = _most_unseen(sample, confidence)
+        for name in ("mean_active_robots", "mean_fetches"):
+            if errors.get(name) == 0.0:
+                value = sample.plain[name]
+                low, high = (value + unseen * (end - value) for end in (least, most))
+                measures[name] = Interval(value, min(low, value), max(high, value), confidence)
+    if errors["starvation_probability"] or not sample.plain["starvation_probability"]:
+        (measures["starvation_probability"],) = _shares_of_time(
+            sample, lambda sums: reading.idle_time(sums)[..., None], confidence
+        )
     if not reading.ages:
         measures["obsolescence_probability"] = _certain(0.0, confidence)
         measures["mean_sojourn_obsolete"] = None
@@ -78,7 +90,7 @@ def intervals_of(sample: Sample, confidence: float, method: Method = "jackknife"
     for name, one in measures.items():
         if one is not None and name != "cost":
             measures[name] = _possible(one, sample.plain[name], 1.0 if "probability" in name else math.inf)
-    return Intervals(measures, _levels(sample, confidence), effective)
+    return Intervals(measures, _shares_of_time(sample, reading.at_levels, confidence), effective)
 
 
 def quantile_intervals(
@@ -116,21 +128,27 @@ def wilson(share: float, size: float, confidence: float) -> Interval:
     return Interval(share, max(0.0, min(centre - reach, share)), min(1.0, max(centre + reach, share)), confidence)
 
 
-def _levels(sample: Sample, confidence: float) -> tuple[Interval, ...]:
-    """Student's t for levels that are well known; rules for skewed estimates for the others.
+def _shares_of_time(
+    sample: Sample, times: Callable[[FloatArray], FloatArray], confidence: float
+) -> tuple[Interval, ...]:
+    """Shares of the time, given the times along the last axis of sums: Student's t for those that are well known.
 
-    A level that was seen seldom has a skewed estimate, and a low one has a low standard error too, so Student's t
-    misses on the low side. Where most units saw the level, t is applied to the logarithm. Where few did, the share of
+    One that was seen seldom has a skewed estimate, and a low one has a low standard error too, so Student's t
+    misses on the low side. Where most units saw it, t is applied to the logarithm. Where few did, the share of
     time is the product of the share of units that saw it (exact binomial limits) and the mean time in those (a visit
     lasts an exponential time, nearly: limits of the gamma law), and the distances of their limits are added as squares
-    of logarithms. A level that nobody saw has an upper limit from the number of batches.
+    of logarithms. What nobody saw has an upper limit from the number of batches.
     """
-    sums, n, p = sample.units.sums, sample.units.count, sample.reading.levels(sample.total)
-    pseudo = pseudo_values(sums, sample.reading.levels)
+
+    def shares(sums: FloatArray) -> FloatArray:
+        return np.asarray(times(sums) / sums[..., SUM.time, None])
+
+    sums, n, p = sample.units.sums, sample.units.count, shares(sample.total)
+    pseudo = pseudo_values(sums, shares)
     errors, t = standard_errors(pseudo), student_factor(n, confidence)
     centre = np.clip(pseudo.mean(axis=0), 0.0, 1.0)
     low, high = np.clip(centre - t * errors, 0.0, 1.0), np.clip(centre + t * errors, 0.0, 1.0)
-    seen = (sample.reading.at_levels(sums) > 0).sum(axis=0)
+    seen = (times(sums) > 0).sum(axis=0)
     skewed = (seen > n / 2) & (errors > _SKEWED * p) & (p < 0.5)
     below, above = np.ones(p.size), np.ones(p.size)
     below[skewed] = above[skewed] = np.exp(t * errors[skewed] / p[skewed])
@@ -139,9 +157,14 @@ def _levels(sample: Sample, confidence: float) -> tuple[Interval, ...]:
     other = skewed | rare
     centre[other], low[other], high[other] = p[other], (p / below)[other], np.minimum(p * above, 1.0)[other]
     centre[seen == 0] = low[seen == 0] = 0.0
-    high[seen == 0] = wilson(0.0, max(1.0, float(sample.total[SUM.batches])), confidence).high
+    high[seen == 0] = _most_unseen(sample, confidence)
     columns = (centre.tolist(), low.tolist(), high.tolist())
     return tuple(Interval(*numbers, confidence) for numbers in zip(*columns, strict=True))
+
+
+def _most_unseen(sample: Sample, confidence: float) -> float:
+    """Upper limit of a share of the time in which no batch of a run found the crawler."""
+    return wilson(0.0, max(1.0, float(sample.total[SUM.batches])), confidence).high
 
 
 def _rare_factors(seen: IntArray, n: int, tail: float) -> tuple[FloatArray, FloatArray]:

@@ -72,6 +72,11 @@ class Reading:
         """Time at each level."""
         return sums[..., LEVELS : sums.shape[-1] - self.modes]
 
+    def idle_time(self, sums: FloatArray) -> FloatArray:
+        """Time for which an indexer was idle; of several their mean."""
+        at_level = self.at_levels(sums)
+        return np.asarray(at_level @ np.maximum(1 - np.arange(at_level.shape[-1]) / self.indexers, 0.0))
+
     def by_robots(self, sums: FloatArray) -> FloatArray:
         """Time with each entry of `robots` in force."""
         return sums[..., sums.shape[-1] - self.modes :] if self.modes else sums[..., LEVELS:]
@@ -87,7 +92,7 @@ class Reading:
             obsolete=sums[..., SUM.obsolete],
             served=sums[..., SUM.served],
             robots=self.by_robots(sums) @ self.robots,
-            starvation=at_level @ np.maximum(1 - levels / self.indexers, 0.0),
+            starvation=self.idle_time(sums),
             level=at_level @ levels,
             sojourn_served=sums[..., SUM.sojourn_served],
             sojourn_obsolete=sums[..., SUM.sojourn_obsolete],

@@ -7,7 +7,17 @@ import pytest
 from scipy import stats
 from statsmodels.tsa.stattools import acf
 
-from crawltwin.model import CostWeights, InputError, Interval
+from crawltwin.model import (
+    BMAP,
+    CostWeights,
+    InputError,
+    Interval,
+    ModeMatrices,
+    Scenario,
+    ThresholdPolicy,
+    exponential,
+)
+from simulate import simulate
 from simulate.engine.columns import LEVELS, SUM
 from simulate.engine.statistics import cell_edges
 from simulate.sample.collection import lag_one
@@ -211,3 +221,26 @@ def test_levels_that_are_seldom_seen_have_intervals_that_cover(visits: float):
         sums[:, LEVELS] = 100.0 - sums[:, LEVELS + 1]
         hits += estimate(sums, 0.95).levels[1].covers(visits / 1000)
     assert hits >= stats.binom.ppf(0.0005, experiments, 0.95)
+
+
+def test_an_indexer_that_was_never_seen_idle_has_an_upper_limit():
+    # M/M/1 with five pages at most and ten times the load: idle for p_0 = 9 / (10^6 - 1) of the time.
+    busy = Scenario(5, ModeMatrices({1: BMAP.poisson(10.0)}), exponential(1.0))
+    found = simulate(busy, pages=500, replications=5, warmup=5.0, workers=1)
+    idle, empty = found["starvation_probability"], found["level_distribution"][0]
+    assert idle.value == 0.0
+    assert 9 / (10**6 - 1) < idle.high < 0.01
+    assert (idle.low, idle.high) == (empty.low, empty.high)
+
+
+def test_a_number_of_robots_that_was_never_seen_keeps_the_mean_open():
+    # Hardly any page: the threshold is crossed for about 1e-12 of the time, which no short run sees.
+    arrivals = ModeMatrices({1: BMAP.poisson(1e-6), 3: BMAP.poisson(1e-6)})
+    calm = Scenario(5, arrivals, exponential(1.0), policy=ThresholdPolicy([3, 1], [1]))
+    found = simulate(calm, pages=500, replications=5, workers=1)
+    robots = found["mean_active_robots"]
+    assert found["switch_rate"].value == 0.0
+    assert robots.value == robots.high == pytest.approx(3.0, rel=1e-12)
+    assert 2.9 < robots.low < 3 - 2e-12
+    always = simulate(calm.replace(policy=ThresholdPolicy([3])), pages=500, replications=5, workers=1)
+    assert always["mean_active_robots"].low == 3.0

@@ -43,3 +43,10 @@ def test_one_policy_that_loses_every_page_does_not_end_the_search():
         solve(crawler(exponential(1.0), best.policy)).measures["cost"],
         rel=1e-9,
     )
+
+
+def test_a_cost_without_response_exists_where_no_page_is_served():
+    weights = CostWeights(loss=1.0, robots=0.5, starvation=3.0)
+    scenario = crawler(erlang(2, 1.3), ThresholdPolicy([2])).replace(cost=weights)
+    # Eight pages lost per unit of time, two robots, an indexer that is always idle.
+    assert solve(scenario).measures["cost"] == pytest.approx(8.0 + 1.0 + 3.0, rel=1e-12)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from crawltwin.plan.steps import StepProgress
     from crawltwin.report.blocks import Report
 
+MOST_FAULTS = 100
+"""Faults that are told one by one."""
+
 
 def visible(text: object) -> str:
     r"""The text with every character that a terminal would obey or hide written as an escape.
@@ -51,9 +54,12 @@ def console(error: bool = False) -> Console:
 
 
 def complain(faults: Iterable[object]) -> None:
-    """Say what is wrong on standard error, one line for each fault."""
-    for fault in faults:
+    """Say what is wrong on standard error, one line for each fault; of very many, the first ones and their number."""
+    found = list(faults)
+    for fault in found[:MOST_FAULTS]:
         print(f"crawltwin: {visible(fault)}", file=sys.stderr)
+    if len(found) > MOST_FAULTS:
+        print(f"crawltwin: {len(found) - MOST_FAULTS:,} more of the kind", file=sys.stderr)
 
 
 def say(*sentences: str, style: str | None = None) -> None:

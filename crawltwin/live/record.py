@@ -14,13 +14,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawltwin.live.record_lines import longest_run
 from crawltwin.live.recorder import FORMAT
 from crawltwin.model.errors import InputError
+from crawltwin.model.files import read_bytes
 from fitting.readers.input.json_objects import objects
 
 Float = npt.NDArray[np.float64]
 Int = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
+
+LARGEST = 2_000_000_000
+"""Bytes of a record that is read as a whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +92,8 @@ class Record:
         InputError
             When the file is no record, or holds no delivery.
         """
-        try:
-            lines = [line for line in Path(path).read_bytes().split(b"\n") if line.strip()]
-        except OSError as error:
-            raise InputError(f"the record must be readable; got {error.strerror} for {str(path)!r}") from None
+        content = read_bytes(path, "the record", at_most=LARGEST)
+        lines = [line for line in content.split(b"\n") if line.strip()]
         found = [entry for entry in objects(lines) if entry is not None and "event" in entry and "time" in entry]
         if not found or found[0].get("format") != FORMAT:
             raise InputError(f"the record must begin with a line of the format {FORMAT!r}; got {str(path)!r}")
@@ -98,7 +101,8 @@ class Record:
 
     @classmethod
     def of(cls, events: list[dict[str, Any]]) -> Record:
-        """The record of these lines."""
+        """The record of these lines; of a crawl that was started several times, the start with most deliveries."""
+        events = longest_run(events)
         begin = float(events[0]["time"])
         kinds: dict[str, list[dict[str, Any]]] = {}
         for event in events:
@@ -108,7 +112,7 @@ class Record:
         if not pages:
             raise InputError("the record must hold at least one delivery; got none")
         arrivals = {event["page"]: float(event["time"]) for event in pages if "page" in event}
-        began = [event for event in kinds.get("indexing", []) if event["page"] in arrivals]
+        began = [event for event in kinds.get("indexing", []) if event.get("page") in arrivals]
         stale = kinds.get("stale", [])
 
         def times(rows: list[dict[str, Any]]) -> Float:
@@ -139,7 +143,7 @@ class Record:
 
 def _sojourn(event: Mapping[str, Any], arrivals: Mapping[Any, float]) -> float:
     given = event.get("sojourn")
-    return float(given) if given is not None else float(event["time"]) - arrivals.get(event["page"], np.nan)
+    return float(given) if given is not None else float(event["time"]) - arrivals.get(event.get("page"), np.nan)
 
 
 def _whole(events: list[dict[str, Any]], name: str) -> Int:

@@ -99,7 +99,15 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 
 
 def read_text(path: str | Path, what: str, *, at_most: int = LARGEST, way_out: str = "") -> str:
-    """The text of a file (UTF-8, with or without a byte order mark), after a look at its kind and size.
+    """The text of a file (UTF-8, with or without a byte order mark); the rest as for `read_bytes`."""
+    try:
+        return read_bytes(path, what, at_most=at_most, way_out=way_out).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what} must be UTF-8 text; got other bytes in {str(path)!r} ({error.reason})") from None
+
+
+def read_bytes(path: str | Path, what: str, *, at_most: int = LARGEST, way_out: str = "") -> bytes:
+    """The bytes of a file, after a look at its kind and size.
 
     Parameters
     ----------
@@ -120,16 +128,21 @@ def read_text(path: str | Path, what: str, *, at_most: int = LARGEST, way_out: s
             raise InputError(f"{what} must be a regular file; got {name!r}, which is a device or a pipe")
         if found.st_size > at_most:
             raise InputError(f"{what} must have at most {at_most:,} bytes; got {found.st_size:,} in {name!r}")
-        return Path(name).read_bytes().decode("utf-8-sig")
+        content = bytearray()
+        with Path(name).open("rb") as stream:
+            # Files of /proc have no size, and one that grows has another one by now.
+            while len(content) <= at_most and (data := stream.read(1 << 20)):
+                content += data
     except FileNotFoundError:
         raise InputError([Fault("", f"{what} must exist; got {name!r}", way_out)]) from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{what} must be UTF-8 text; got other bytes in {name!r} ({error.reason})") from None
     except InputError:
         raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{what} must be readable; got {reason} for {name!r}") from None
+    if len(content) > at_most:
+        raise InputError(f"{what} must have at most {at_most:,} bytes; got more in {name!r}")
+    return bytes(content)
 
 
 def parse(text: str, name: str, *, json_text: bool = False) -> Any:

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from crawltwin.live.demo.fitted import fit_record
 from crawltwin.live.record import Record
 from crawltwin.live.recorder import FORMAT, Recorder
 from crawltwin.model.errors import InputError
@@ -109,3 +110,70 @@ def test_a_recorder_goes_on_after_a_line_that_was_cut_off(path):
     recorder.write(106.0, "closed", level=0, robots=0, in_flight=0)
     recorder.close()
     assert Record.read(path).end == 106.0
+
+
+def written(path, *lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+FIRST = {"time": 1.0, "event": "opened", "format": FORMAT, "capacity": 5, "level": 0, "robots": 1, "in_flight": 0}
+PAGE = {"time": 2.0, "event": "delivered", "page": 0, "fate": "waiting", "duration": 0.5, "level": 1, "robots": 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (PAGE | {"time": "soon"}, "time must be a number; got 'soon' at event 2, time"),
+        (PAGE | {"time": float("nan")}, "time must be a finite number; got nan at event 2"),
+        (PAGE | {"time": True}, "time must be a number; got True"),
+        (PAGE | {"time": 0.5}, "time must not be less than that of the event before; got 0.5 after 1.0 at event 2"),
+        (PAGE | {"level": 10**30}, "level must be at most 1000000000"),
+        (PAGE | {"level": -1}, "level must be at least 0; got -1"),
+        (PAGE | {"robots": "two"}, "robots must be a whole number; got 'two'"),
+        (PAGE | {"duration": "long"}, "duration must be a number; got 'long'"),
+        (PAGE | {"size": float("inf")}, "size must be a finite number; got inf"),
+        (PAGE | {"page": [0]}, "page must be a number or a text; got [0]"),
+        (PAGE | {"event": ["delivered"]}, "event must be a text"),
+        (FIRST | {"capacity": 0}, "capacity must be at least 1; got 0"),
+    ],
+)
+def test_values_that_no_record_has_are_refused_with_their_place(line, words, tmp_path):
+    with pytest.raises(InputError) as error:
+        Record.read(written(tmp_path / "record.jsonl", FIRST, line, PAGE | {"time": 3.0}))
+    assert words in str(error.value)
+
+
+def test_lines_without_a_page_do_no_harm(tmp_path):
+    more = [{"time": 3.0, "event": name, "duration": 0.1} for name in ("indexing", "indexed", "failed", "stale")]
+    found = Record.read(written(tmp_path / "record.jsonl", FIRST, PAGE, *more))
+    assert found.waits.size == 0
+    assert np.isnan(found.sojourn_served).all()
+
+
+def test_of_a_crawl_that_was_started_again_only_one_start_is_read(tmp_path):
+    """Pages are numbered anew, the clock was set back, and nobody worked in between."""
+    short = [FIRST | {"time": 1e9}, PAGE | {"time": 1e9 + 1}]
+    index = {"time": 12.0, "event": "indexing", "page": 0, "level": 2}
+    long = [FIRST | {"time": 10.0}, PAGE | {"time": 11.0}, PAGE | {"time": 11.5, "page": 1}, index]
+    last = [FIRST | {"time": 20.0}, PAGE | {"time": 21.0}]
+    found = Record.read(written(tmp_path / "record.jsonl", *short, *long, *last))
+    assert (found.begin, found.end) == (10.0, 12.0)
+    assert found.delivered.tolist() == [1.0, 1.5]
+    assert found.waits.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev", "/nowhere/record.jsonl"])
+def test_what_is_no_file_is_refused_at_once(name):
+    with pytest.raises(InputError, match="the record must"):
+        Record.read(name)
+
+
+def test_a_record_that_tells_too_little_for_a_model_is_refused(tmp_path):
+    pages = [PAGE | {"time": 2.0 + number, "page": number, "in_flight": 1} for number in range(150)]
+    for first, words in (
+        (FIRST, "at least 10 pages must have been indexed to fit a model; got 0"),
+        ({name: value for name, value in FIRST.items() if name != "capacity"}, "robots and capacity"),
+    ):
+        with pytest.raises(InputError, match=words):
+            fit_record(Record.read(written(tmp_path / "record.jsonl", first, *pages)))

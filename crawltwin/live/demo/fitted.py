@@ -108,20 +108,26 @@ def fit_record(record: Record, begin: float = 0.0, end: float | None = None) -> 
     Raises
     ------
     InputError
-        When fewer than 100 pages were delivered.
+        When fewer than 100 pages were delivered, hardly one was indexed, or no robot or capacity is told.
     """
     stop = record.seconds if end is None else min(end, record.seconds)
     own = (record.delivered >= begin) & (record.delivered < stop) & (record.fetch > 0)
     state = (record.time >= begin) & (record.time < stop)
     if own.sum() < FEWEST:
         raise InputError(f"at least {FEWEST} pages must have been delivered to fit a model; got {int(own.sum())}")
-    robots = int(record.robots[state].max())
+    robots, capacity = int(record.robots[state].max()), record.opened.get("capacity")
+    if robots < 1 or capacity is None:
+        raise InputError(
+            f"the record must tell robots and capacity to fit a model; got {robots} robots and capacity {capacity}"
+        )
     ends, durations = record.delivered[own], record.fetch[own]
     working = np.maximum(record.robots, record.in_flight).astype(np.float64)
     cycle = float(time_integrals(record, working, np.array([begin, stop]))[0]) / float(own.sum())
     stretch = max(cycle / float(durations.mean()), 1.0)
     fetch, spells, fetch_words = _fetch(ends, durations * stretch, robots)
-    served = (record.indexed >= begin) & (record.indexed < stop)
+    served = (record.indexed >= begin) & (record.indexed < stop) & np.isfinite(record.service)
+    if served.sum() < BATCHES:
+        raise InputError(f"at least {BATCHES} pages must have been indexed to fit a model; got {int(served.sum())}")
     service_times = np.maximum(record.service[served], SHORTEST)
     service = best_hyper_erlang(Samples.of(service_times), SERVICE_STRUCTURES)
     lifetime, stale = _lifetime(record)
@@ -133,7 +139,7 @@ def fit_record(record: Record, begin: float = 0.0, end: float | None = None) -> 
         errors["lifetime"] = float(1 / np.sqrt(stale))
     return FittedCrawl(
         robots=robots,
-        capacity=int(record.opened["capacity"]),
+        capacity=int(capacity),
         fetch=fetch,
         service=service.distribution,
         lifetime=lifetime,
@@ -166,10 +172,10 @@ def _fetch(ends: Float, durations: Float, robots: int) -> tuple[PhaseType, Spell
 
 def _lifetime(record: Record) -> tuple[PhaseType | None, int]:
     """Exponential lifetime: waits of stale pages are exact, those of pages that began are censored."""
-    if record.sojourn_stale.size == 0:
+    exact = np.maximum(record.sojourn_stale[np.isfinite(record.sojourn_stale)], SHORTEST)
+    if exact.size == 0:
         return None, 0
     began = record.waits[record.waits > SHORTEST]
-    exact = np.maximum(record.sojourn_stale, SHORTEST)
     censored = np.concatenate([np.zeros(exact.size, bool), np.ones(began.size, bool)])
     samples = Samples.of(np.concatenate([exact, began]), censored=censored)
     return hyper_erlang_em(samples, (1,)).distribution, int(exact.size)

@@ -145,12 +145,21 @@ def moved_factors(error: float) -> tuple[float, float]:
 
 
 def newest_lines(paths: Sequence[str], since: float) -> list[dict[str, Any]]:
-    """The last lines of a record from `since` on, in order of time; a bounded number of them."""
-    kept: deque[dict[str, Any]] = deque(maxlen=RECORD_LINES)
+    """The last lines of a record from `since` on, in order of time; a bounded number of them.
+
+    Of each file those since the crawl was last started: page numbers begin anew then, and the clock may have been set.
+    """
+    found: list[dict[str, Any]] = []
     for path in paths:
+        kept: deque[dict[str, Any]] = deque(maxlen=RECORD_LINES)
         for piece in new_lines(path, None):
-            kept += [line for line in objects(piece.text.split(b"\n")[:-1]) if line and _is_since(line, since)]
-    return sorted(kept, key=lambda line: float(line["time"]))
+            for line in objects(piece.text.split(b"\n")[:-1]):
+                if line and line.get("event") == "opened":
+                    kept.clear()
+                elif line and _is_since(line, since):
+                    kept.append(line)
+        found += kept
+    return sorted(found, key=lambda line: float(line["time"]))[-RECORD_LINES:]
 
 
 def _is_since(line: dict[str, Any], since: float) -> bool:

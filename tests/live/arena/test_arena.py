@@ -105,5 +105,5 @@ def test_the_command(tmp_path, capsys):
     assert main(["live", "arena"]) == 2
     assert "RECORD must be given" in capsys.readouterr().err
     assert main(["live", "arena", str(tmp_path / "none.jsonl")]) == 2
-    assert "the record must be readable" in capsys.readouterr().err
+    assert "the record must exist" in capsys.readouterr().err
     assert main(["live", "demo", "record.jsonl"]) == 2

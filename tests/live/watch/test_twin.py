@@ -154,6 +154,15 @@ def test_a_record_tells_all_three_laws_under_control_too(tmp_path):
     assert len(found.variants) == 6
 
 
+def test_of_a_record_with_several_starts_the_last_one_is_fitted(tmp_path):
+    """Page numbers begin anew, and the clock was set back before the second start."""
+    recorder = Recorder(tmp_path / "crawl.jsonl")
+    for time, event in ((500.0, "opened"), (501.0, "delivered"), (300.0, "opened"), (301.0, "delivered")):
+        recorder.write(time, event, page=0)
+    recorder.close()
+    assert [line["time"] for line in newest_lines([str(tmp_path / "crawl.jsonl")], 200.0)] == [301.0]
+
+
 def test_under_control_the_arrivals_change_by_more_than_the_pace_that_is_seen():
     """Exponential fetches and indexing, four robots up to three pages and one above: made 1.8 times faster."""
     policy = ThresholdPolicy([4, 1], [3])

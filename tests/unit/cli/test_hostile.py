@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crawltwin.cli.main import COMMANDS, main
-from crawltwin.cli.output import visible
+from crawltwin.cli.output import MOST_FAULTS, visible
 from crawltwin.model import examples
 from tests.conftest import REPOSITORY
 
@@ -143,6 +143,14 @@ def test_hostile_inputs_are_refused_at_once(arguments, words, paper, tmp_path, c
         (tmp_path / name).write_text(text)
     places = {name: str(tmp_path / name) for name in texts} | {"PAPER": paper}
     assert words in complaint([places.get(word, word) for word in arguments], capsys)
+
+
+def test_of_very_many_faults_the_first_are_told_and_their_number(tmp_path, capsys):
+    path = tmp_path / "many.toml"
+    path.write_text("\n".join(f"[a{number}.b]" for number in range(1000)))
+    lines = complaint(["solve", str(path)], capsys).splitlines()
+    assert len(lines) == MOST_FAULTS + 1
+    assert lines[-1] == f"crawltwin: {1000 + 3 - MOST_FAULTS:,} more of the kind"  # three keys are missing
 
 
 def command(*arguments: str, **more) -> subprocess.CompletedProcess[str]:

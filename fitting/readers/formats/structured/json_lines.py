@@ -54,7 +54,7 @@ class JsonLines:
             if chosen is None and good:
                 names = list(dict.fromkeys(name for entry in good[:50] for name in names_of(entry)))
                 chosen = choose(names, options, source.name)
-                messages = Messages(names, options, source.name)
+                messages = Messages(names, chosen.page, options, source.name)
             if messages is not None:
                 messages.check(good)
             columns = _columns(good, chosen, options) if chosen is not None and good else nothing()

@@ -1,15 +1,16 @@
-"""JSON logs in which not every object is a delivery: which message is one must be known.
+"""JSON logs and tables in which not every object or row is a delivery: which message is one must be known.
 
 A crawler's own log says many things about one page: that it begins, that it waits, that it is done. Such a log has a
-level and a message, or names an event. Where more than one message occurs and nobody has said which one tells a
-delivery, the log is refused with what was found: counting every object would make several pages of each.
+level and a message, or names an event; or pages are told several times at once, and one field tells what of. Where more
+than one message occurs and nobody has said which one tells a delivery, the log is refused with what was found: counting
+every object would make several pages of each.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from crawltwin.model.errors import InputError
@@ -23,18 +24,26 @@ MESSAGES = ("message", "msg", "event_message", "log_message")
 EVENTS = ("event", "event_type", "eventtype", "event_name", "action", "log_type")
 _LIKELY = re.compile(r"finished|fetched|crawled|downloaded|saved|success|completed", re.IGNORECASE)
 _SHOWN = 6
+PROBE = 2000
+NEAR = 50
+"""Objects that are looked at for pages told several times, and within how many objects that must be."""
+AGAIN, OTHER, FEW_VALUES = 0.3, 0.9, 20
+"""Share of the objects that tell a page again, share of these with another value of the field, its most values."""
 
 
 class Messages:
-    """Watches the messages of one JSON log, block by block."""
+    """Watches the messages of one log, block by block."""
 
-    def __init__(self, names: Iterable[str], options: ReadOptions, place: str) -> None:
+    what, of = "object", "JSON log"
+
+    def __init__(self, names: Sequence[str], page: str | None, options: ReadOptions, place: str) -> None:
         plain = {plain_name(name): name for name in names}
         events = [plain[name] for name in EVENTS if name in plain]
         if any(name in plain for name in LEVELS):
             events = [plain[name] for name in MESSAGES if name in plain] + events
         self._name = events[0] if events and not options.where else None
-        self._place = place
+        self._names = () if events or options.where or page is None else tuple(name for name in names if name != page)
+        self._page, self._place = str(page), place
         self._seen: Counter[str] = Counter()
 
     def check(self, entries: list[dict[str, Any]]) -> None:
@@ -45,6 +54,8 @@ class Messages:
         InputError
             With the commonest messages, and how to say which one is a delivery.
         """
+        if self._names:
+            self._name, self._names = _stage(entries[:PROBE], self._page, self._names), ()
         if self._name is None:
             return
         self._seen.update(map(str, values_at(entries, self._name)))
@@ -56,8 +67,34 @@ class Messages:
         likely = next((text for text, _ in common if _LIKELY.search(text)), common[0][0])
         raise InputError.at(
             self._place,
-            f"each object of a JSON log must be a delivery; got, in the first {self._seen.total()} objects, "
+            f"each {self.what} of a {self.of} must be a delivery; got, in the first {self._seen.total()} {self.what}s, "
             f"{self._name} {found}" + (f" and {more} more" if more else ""),
             f'Say which ones are deliveries, for example --where {self._name}="{likely}", or by a regular '
             f"expression, --where '{self._name}~^fetched'.",
         )
+
+
+class TableMessages(Messages):
+    """The same for the rows of a table."""
+
+    what, of = "row", "table"
+
+
+def _stage(entries: list[dict[str, Any]], page: str, names: Sequence[str]) -> str | None:
+    """The field that tells what happened to a page, where objects tell the same page several times; else None."""
+    before: dict[str, int] = {}
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    for at, entry in enumerate(entries):
+        address = str(value_at(entry, page))
+        if address in before and at - before[address] <= NEAR:
+            pairs.append((entries[before[address]], entry))
+        before[address] = at
+    if len(pairs) < AGAIN * len(entries):
+        return None
+    for name in names:
+        values = [value_at(entry, name) for entry in entries]
+        if not all(isinstance(value, str) for value in values) or not 2 <= len(set(values)) <= FEW_VALUES:
+            continue
+        if sum(value_at(one, name) != value_at(other, name) for one, other in pairs) >= OTHER * len(pairs):
+            return name
+    return None

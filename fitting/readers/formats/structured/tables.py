@@ -13,12 +13,16 @@ import pandas as pd
 
 from crawltwin.model.errors import InputError
 from fitting.readers.columns import Columns
+from fitting.readers.formats.structured.messages import TableMessages
 from fitting.readers.input.line_blocks import blocks
 from fitting.readers.input.streams import Source
 from fitting.readers.named import Chosen, choose, to_columns
 from fitting.readers.settings import ReadOptions
 from fitting.readers.times import stamps
 
+MIXED = 2**17
+"""Bytes of a table, and `BATCH` rows of a Parquet file, that are looked at for rows that are no deliveries."""
+BATCH = 2000
 _SEPARATORS = (b",", b"\t", b";", b"|")
 
 
@@ -69,21 +73,37 @@ class Csv:
                 names = pd.read_csv(io.StringIO(header + "\n"), sep=separator.decode(), dtype=str, nrows=0).columns
                 chosen = choose(names, options, source.name)
                 text = rest.encode()
+                rows = _table(text[: text.find(b"\n", MIXED) + 1] or text, header, separator)
+                _check_messages(rows, chosen, options, source.name)
             columns = _parse_csv(text, header, separator, chosen, options)
             columns.broken += block.too_long
             yield columns
 
 
-def _parse_csv(text: bytes, header: str, separator: bytes, chosen: Chosen, options: ReadOptions) -> Columns:
+def _check_messages(rows: pd.DataFrame, chosen: Chosen, options: ReadOptions, place: str) -> None:
+    """Refuse a table whose rows tell several things of each page, as its first rows show."""
+    entries: list[dict[str, Any]] = [
+        {str(name): value for name, value in row.items()} for row in rows.to_dict("records")
+    ]
+    TableMessages(list(map(str, rows.columns)), chosen.page, options, place).check(entries)
+
+
+def _table(text: bytes, header: str, separator: bytes, used: list[str] | None = None) -> pd.DataFrame:
+    """Rows as texts; those columns alone that are used, or all."""
     stream = io.StringIO(
         header + "\n" + text.decode("utf-8", errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")
     )
     plain: dict[str, Any] = {"sep": separator.decode(), "dtype": str, "na_filter": False, "index_col": False}
     try:
-        table = pd.read_csv(stream, usecols=chosen.used, on_bad_lines="skip", quoting=0, **plain)
+        table: pd.DataFrame = pd.read_csv(stream, usecols=used, on_bad_lines="skip", quoting=0, **plain)
     except (pd.errors.ParserError, ValueError):
         stream.seek(0)
-        table = pd.read_csv(stream, usecols=chosen.used, on_bad_lines="skip", quoting=3, **plain)
+        table = pd.read_csv(stream, usecols=used, on_bad_lines="skip", quoting=3, **plain)
+    return table
+
+
+def _parse_csv(text: bytes, header: str, separator: bytes, chosen: Chosen, options: ReadOptions) -> Columns:
+    table = _table(text, header, separator, chosen.used)
     columns = to_columns(chosen, len(table), {name: table[name].tolist() for name in chosen.used}, options)
     lines = text.count(b"\n") - text.count(b"\n\n")
     if lines > len(table):
@@ -113,6 +133,10 @@ class Parquet:
             try:
                 table = pq.ParquetFile(source.seekable_file(stack))
                 chosen = choose(table.schema_arrow.names, options, source.name)
+                if table.num_row_groups:
+                    _check_messages(
+                        next(table.iter_batches(batch_size=BATCH)).to_pandas(), chosen, options, source.name
+                    )
                 for piece in table.iter_batches(batch_size=100_000, columns=chosen.used):
                     times = _arrow_times(piece.column(chosen.time))
                     rest = {

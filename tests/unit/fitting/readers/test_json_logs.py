@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from crawltwin.model.errors import InputError
@@ -128,3 +130,44 @@ def test_durations_workers_and_robots_in_named_columns(written):
     assert log.robots.tolist() == [1, 1, 1, 2, 2, 2]
     assert len(set(log.worker.tolist())) == 2
     assert len(set(log.host.tolist())) == 1
+
+
+def _stages(pages=100):
+    """Three rows for each page, told by a field of any name: when it was queued, fetched and stored."""
+    stages = enumerate(("queued", "fetched", "stored"))
+    return [
+        {
+            "time": f"2026-01-26T00:{second // 60:02d}:{second % 60:02d}.{after}00Z",
+            "step": stage,
+            "url": f"http://a.org/{second}",
+        }
+        for after, stage in stages
+        for second in range(pages)
+    ]
+
+
+def test_pages_that_are_told_several_times_are_a_mixture_whatever_the_field_is_called(written, tmp_path):
+    rows = sorted(_stages(), key=lambda row: row["time"])
+    lines = written("\n".join(map(json.dumps, rows)) + "\n", "log.jl")
+    table = written("time,step,url\n" + "".join(",".join(row.values()) + "\n" for row in rows), "log.csv")
+    columns = tmp_path / "log.parquet"
+    pd.DataFrame(rows).to_parquet(columns)
+    for path, what in ((lines, "object of a JSON log"), (table, "row of a table"), (columns, "row of a table")):
+        with pytest.raises(
+            InputError, match=f'each {what} must be a delivery; .* step "queued" .*--where step="fetched"'
+        ):
+            read_log(path)
+        assert len(read_log(path, options=ReadOptions(where=("step=stored",)))) == 100
+
+
+def test_pages_that_are_fetched_again_are_deliveries(written):
+    rng = np.random.default_rng(1)
+    rows = [
+        {
+            "time": 1_714_550_400 + 3 * i,
+            "url": f"http://a.org/{i % 10}",
+            "outcome": str(rng.choice(["same", "changed"])),
+        }
+        for i in range(400)
+    ]
+    assert len(read_log(written("\n".join(map(json.dumps, rows)) + "\n"))) == 400

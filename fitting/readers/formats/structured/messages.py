@@ -83,18 +83,17 @@ class TableMessages(Messages):
 def _stage(entries: list[dict[str, Any]], page: str, names: Sequence[str]) -> str | None:
     """The field that tells what happened to a page, where objects tell the same page several times; else None."""
     before: dict[str, int] = {}
-    pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
-    for at, entry in enumerate(entries):
-        address = str(value_at(entry, page))
+    pairs: list[tuple[int, int]] = []
+    for at, address in enumerate(map(str, values_at(entries, page))):
         if address in before and at - before[address] <= NEAR:
-            pairs.append((entries[before[address]], entry))
+            pairs.append((before[address], at))
         before[address] = at
     if len(pairs) < AGAIN * len(entries):
         return None
     for name in names:
-        values = [value_at(entry, name) for entry in entries]
+        values = values_at(entries, name)
         if not all(isinstance(value, str) for value in values) or not 2 <= len(set(values)) <= FEW_VALUES:
             continue
-        if sum(value_at(one, name) != value_at(other, name) for one, other in pairs) >= OTHER * len(pairs):
+        if sum(values[one] != values[other] for one, other in pairs) >= OTHER * len(pairs):
             return name
     return None

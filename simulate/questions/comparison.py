@@ -3,12 +3,14 @@
 All policies run the same replications of one seed, so they meet the same phases, coins, indexing and obsolescence
 times as far as their decisions allow, and the noise that they share cancels in the difference. The interval of a
 difference is Student's t on the differences of the replications' pseudo-values; with several policies it is widened
-(Bonferroni) so that all differences from the first policy hold together at the stated confidence.
+(Bonferroni) so that all differences from the first policy hold together at the stated confidence. Where neither policy
+saw any case in any replication, the limits of both make that of the difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,11 +171,11 @@ def compare(
         cut = max(find_warm_up(mine, reading, WARM_BINS).bins for mine, reading in zip(own, readings))
         units = [Units.replications(mine, cut) for mine in own]
     names = tuple(policies)
-    pseudo = {name: Sample(unit, reading).pseudo() for name, unit, reading in zip(names, units, readings)}
+    samples = {name: Sample(unit, reading) for name, unit, reading in zip(names, units, readings)}
     return Comparison(
         policies=names,
-        measures={name: _intervals(pseudo[name], settings.confidence) for name in names},
-        differences=tuple(_differences(names, pseudo, settings.confidence)),
+        measures={name: _intervals(sample, settings.confidence) for name, sample in samples.items()},
+        differences=tuple(_differences(samples, settings.confidence)),
         confidence=settings.confidence,
         units=units[0].count,
         seed=settings.seed,
@@ -186,21 +188,20 @@ def check_policies(policies: Mapping[str, Policy], faults: Faults) -> None:
         faults.add("policies", f"policies must be two at least; got {len(policies)}")
 
 
-def _intervals(pseudo: dict[str, Any], confidence: float) -> dict[str, Interval]:
-    found = {}
-    for name in SCALAR_MEASURES:
-        values = pseudo.get(name)
-        if values is not None and np.isfinite(values).all():
-            found[name] = student(float(values.mean()), float(standard_errors(values)), values.size, confidence)
-    return found
+def _intervals(sample: Sample, confidence: float) -> dict[str, Interval]:
+    found = sample.intervals(confidence).measures
+    return {name: one for name in SCALAR_MEASURES if (one := found.get(name)) is not None}
 
 
-def _differences(names: Sequence[str], pseudo: dict[str, dict[str, Any]], confidence: float) -> list[Difference]:
+def _differences(samples: Mapping[str, Sample], confidence: float) -> list[Difference]:
     found = []
-    joint = 1 - (1 - confidence) / (len(names) - 1)
-    for name in names[1:]:
+    joint = 1 - (1 - confidence) / (len(samples) - 1)
+    pseudo = {name: sample.pseudo() for name, sample in samples.items()}
+    own = {name: _intervals(sample, joint) for name, sample in samples.items()}
+    base, *others = samples
+    for name in others:
         for measure in SCALAR_MEASURES:
-            pair = [pseudo[policy].get(measure) for policy in (name, names[0])]
+            pair = [pseudo[policy].get(measure) for policy in (name, base)]
             if any(values is None or not np.isfinite(values).all() for values in pair):
                 continue
             mine, first = (np.asarray(values) for values in pair)
@@ -208,6 +209,20 @@ def _differences(names: Sequence[str], pseudo: dict[str, dict[str, Any]], confid
             apart = float(mine.var(ddof=1) + first.var(ddof=1))
             saved = 1 - float(gaps.var(ddof=1)) / apart if apart > 0 else 0.0
             interval = student(float(gaps.mean()), float(standard_errors(gaps)), gaps.size, joint)
+            if apart == 0.0:
+                interval = _apart(own[name][measure], own[base][measure])
             stated = Interval(interval.value, interval.low, interval.high, confidence)
             found.append(Difference(name, measure, stated, saved))
     return found
+
+
+def _apart(mine: Interval, first: Interval) -> Interval:
+    """The difference of two numbers of which no replication differs from the next: from the limits of each.
+
+    Where neither policy lost a page, say, the losses have upper limits, and so has their difference (the rule of Zou
+    and Donner, Statistics in Medicine 27, 2008).
+    """
+    value = mine.value - first.value
+    low = value - math.hypot(mine.value - mine.low, first.high - first.value)
+    high = value + math.hypot(mine.high - mine.value, first.value - first.low)
+    return Interval(value, low, high, mine.confidence)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from analytic import solve
-from crawltwin.model import InputError, ThresholdPolicy, examples
+from crawltwin.model import BMAP, InputError, ModeMatrices, Scenario, ThresholdPolicy, examples, exponential
 from simulate import compare, select_best
 from simulate.questions.selection import kim_nelson
 
@@ -33,6 +33,18 @@ def test_the_same_policy_twice_does_not_differ():
     found = compare(PAPER, same, pages=2000)
     assert {gap.verdict for gap in found.differences} == {"undecided"}
     assert all(gap.difference.value == 0 for gap in found.differences)
+
+
+def test_losses_that_no_policy_saw_may_still_differ():
+    # M/M/1 with twelve pages at most and a load of 0.1 or 0.2: both lose, though hardly ever (9e-13 and 3.3e-9).
+    arrivals = ModeMatrices({1: BMAP.poisson(0.1), 2: BMAP.poisson(0.2)})
+    calm = Scenario(12, arrivals, exponential(1.0), policy=ThresholdPolicy([1]))
+    choices = {"one": ThresholdPolicy([1]), "two": ThresholdPolicy([2])}
+    found = compare(calm, choices, pages=300, replications=5)
+    gap = next(one.difference for one in found.differences if one.measure == "loss_probability")
+    assert gap.value == 0.0
+    assert gap.low < 0.8 * 0.2**12 - 0.9 * 0.1**12 < gap.high
+    assert found.measures["one"]["loss_probability"].high > 0
 
 
 def test_frame_and_json_hold_every_policy():

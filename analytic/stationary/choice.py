@@ -9,7 +9,7 @@ module is loaded when the method is used.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -199,16 +199,15 @@ def _explicit(chain: Chain, method: str) -> Solved:
     from analytic.stationary import block, direct
 
     generator = Generator.of(chain, max_states=MAX_STATES)
-    solvers: dict[str, Callable[[Generator], FloatArray]] = {
-        "direct": direct.stationary_direct,
-        "block": block.stationary_block,
-        "qbd": block.stationary_qbd,
-    }
-    p = solvers[method](generator)
+    error = 0.0
+    if method == "direct":
+        p, error = direct.solve_direct(generator)
+    else:
+        p = (block.stationary_qbd if method == "qbd" else block.stationary_block)(generator)
     residual = float(np.abs(p @ generator.matrix).max() / np.abs(generator.matrix.diagonal()).max())
     summary = generator.summarise(p)
     tagged = TaggedChain.of(chain, start_weights(chain, summary, generator.split(p)))
-    return Solved(summary, SojournTimes(tagged), chain.states, residual)
+    return Solved(summary, SojournTimes(tagged), chain.states, residual, relative_error=error)
 
 
 def _identities(measures: dict[str, Any], sojourn: SojournLaw) -> float:

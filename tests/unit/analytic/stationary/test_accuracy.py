@@ -66,6 +66,19 @@ def test_nearly_decomposable_arrivals_are_right(link):
         assert solve(scenario, method=method).measures["loss_probability"] == pytest.approx(exact, rel=1e-12)
 
 
+@pytest.mark.parametrize("link", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_the_direct_method_tells_what_it_lost_to_subtraction(link):
+    # Two phases with very different rates, which hardly communicate; block elimination has full accuracy there.
+    D0 = [[-0.5 - link, link], [link, -2.0 - link]]
+    arrivals = ModeMatrices({1: BMAP([D0, [[0.5, 0.0], [0.0, 2.0]]])})
+    clocks = PhaseType([0.3, 0.7], [[-1.0, 0.3], [0.0, -0.2]])
+    scenario = Scenario(4, arrivals, exponential(1.0), clocks)
+    found, exact = (solve(scenario, method=method) for method in ("direct", "block"))
+    gap = np.abs(np.subtract(found.measures["level_distribution"], exact.measures["level_distribution"])).sum()
+    assert gap <= found.solver.error_estimate <= 1e-15 / link
+    assert exact.solver.error_estimate < 1e-13
+
+
 def test_stiff_rates_are_right():
     stream = BMAP([[[-1e6 - 1.0, 1e6], [1e-3, -2e-3]], [[0.5, 0.5], [0.0, 1e-3]]])
     scenario = quiet(4, exponential(1e5)).replace(arrivals=ModeMatrices({1: stream}))

@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from crawltwin.report import Block, Code, Column, Figure, Points, Report, Section, Table, Text, draw, gather, style_axes
+from crawltwin.report import (
+    Block,
+    Cell,
+    Code,
+    Column,
+    Figure,
+    Points,
+    Report,
+    Section,
+    Table,
+    Text,
+    draw,
+    gather,
+    style_axes,
+)
 from crawltwin.report.drawing import COLOURS, FAINT
 from validate.calibration import LEVEL, Calibration
 from validate.score_tests import probability_plot
@@ -15,7 +29,7 @@ from validate.score_tests import probability_plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SAMPLE = ("scenarios", "mean", "standard deviation", "A²", "p (A²)", "beyond 95%", "p (binomial)")
+_SAMPLE = ("scenarios", "mean", "deviation", "A²", "p (A²)", "beyond 95%", "p (binomial)")
 
 
 def calibration_report(calibration: Calibration, command: str) -> Report:
@@ -42,8 +56,18 @@ def calibration_report(calibration: Calibration, command: str) -> Report:
                     Table(
                         "Samples of one score per scenario against the standard normal law",
                         ["sample", *[Column(head, "number") for head in _SAMPLE]],
-                        [tuple(one.to_json().values()) for one in (pooled, *calibration.by_measure)],
+                        [
+                            tuple(
+                                Cell(value, f"{value:.3g}") if isinstance(value, float) else value
+                                for value in one.to_json().values()
+                            )
+                            for one in (pooled, *calibration.by_measure)
+                        ],
                         name="samples",
+                    ),
+                    Text(
+                        "A² is the distance of Anderson and Darling from the normal law, p (A²) the chance of a larger "
+                        "one in a sound sample; p (binomial) is that of so many scores beyond the 95% limits."
                     ),
                 ],
             ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from crawltwin.plan.wording import with_interval
 from crawltwin.report import Block, Cell, Column, Points, Report, Section, Table, Text, Tone, gather
 from validate.cross_check import CrossCheck
 from validate.verdict import Verdict, overall
@@ -97,7 +98,7 @@ def _scenario_section(result: CrossCheck, index: int, count: int) -> Section:
 
 
 def _table(caption: str, verdicts: Sequence[Verdict], name: str) -> Table:
-    numbers = ("solved", "simulated", "low", "high", "margin", "score")
+    numbers = ("solved", "simulated (low to high)", "margin", "score")
     return Table(
         caption,
         ["measure", "part", *[Column(head, "number") for head in numbers], "verdict"],
@@ -106,10 +107,9 @@ def _table(caption: str, verdicts: Sequence[Verdict], name: str) -> Table:
                 f"{one.comparison.measure}{' (by splitting)' if one.comparison.split_pages else ''}",
                 str(one.comparison.part),
                 one.comparison.solved,
-                one.comparison.seen,
-                *[_finite(value) for value in (one.low, one.high)],
-                one.comparison.margin,
-                _finite(one.comparison.score),
+                _simulated(one),
+                Cell(one.comparison.margin, f"{one.comparison.margin:.2g}"),
+                _score(one.comparison.score),
                 Cell(one.word, one.needs, VERDICT_TONES[one.word]),
             )
             for one in verdicts
@@ -118,5 +118,11 @@ def _table(caption: str, verdicts: Sequence[Verdict], name: str) -> Table:
     )
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _simulated(one: Verdict) -> Cell:
+    """The simulated value with its bounds, to the place that they allow; nothing where no case was seen."""
+    seen = one.comparison.seen
+    return Cell(None) if seen is None else Cell(seen, with_interval(seen, one.low, one.high))
+
+
+def _score(score: float) -> Cell:
+    return Cell(score, f"{score:.2f}") if math.isfinite(score) else Cell(None)

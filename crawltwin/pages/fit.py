@@ -17,7 +17,7 @@ from crawltwin.pages.fit_pictures import (
     pace_picture,
     rate_over_time,
 )
-from crawltwin.plan.wording import in_time, number_words, with_interval
+from crawltwin.plan.wording import in_percent, in_time, number_words, with_interval
 from crawltwin.report import (
     COLOURS,
     Block,
@@ -311,8 +311,16 @@ def _intervals(caption: str, numbers: Mapping[str, Interval]) -> Table:
 
 
 def _replayed(check: LossAgreement) -> list[Block]:
-    rows = [(row.load, row.replayed, row.low, row.high, row.solved, row.poisson, row.verdict) for row in check.rows]
-    names = ("load", "trace", "95% from", "to", "model", "Poisson")
+    rows = [
+        (
+            row.load,
+            Cell(row.replayed, with_interval(row.replayed, row.low, row.high, kind="share")),
+            *(Cell(value, in_percent(value)) for value in (row.solved, row.poisson)),
+            row.verdict,
+        )
+        for row in check.rows
+    ]
+    names = ("load", "lost by the trace (95%)", "by the model", "by a Poisson stream")
     loads = [row.load for row in check.rows]
 
     def paint(axes: Axes) -> None:

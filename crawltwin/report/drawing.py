@@ -87,16 +87,30 @@ def draw(
     return Figure(name, _tidy(stream.getvalue(), name), caption, alternative, data or {}, painter)
 
 
+FEW_DECADES = 300.0
+"""Ratio of the ends of a logarithmic axis below which 1, 2, 5 times the powers of ten are labelled."""
+
+
 def style_axes(axes: Axes, x: str, y: str, *, whole_x: bool = False, legend: bool = True) -> None:
     """Labels, whole numbers on the horizontal axis where asked, and a legend where there are series."""
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if whole_x:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if legend and axes.get_legend_handles_labels()[0]:
-        axes.legend()
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        if axis.get_scale() == "log" and high < FEW_DECADES * low:
+            # Powers of ten alone would be one or two, and the labels between them that matplotlib adds overlap.
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.set_minor_formatter(NullFormatter())
+    labels = axes.get_legend_handles_labels()[1]
+    if legend and labels:
+        # Above the picture: inside it a legend hides what is drawn.
+        columns = len(labels) if sum(map(len, labels)) <= 50 else 2
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
 
 
 def themed(svg: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -200,3 +201,50 @@ def test_provenance_names_versions_hashes_and_no_host() -> None:
     import platform
 
     assert platform.node() not in origin.platform
+
+
+def _painted(paint):
+    """A picture that was laid out, and its axes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas(figsize=(6.4, 4.0), layout="constrained")
+    FigureCanvasAgg(canvas)
+    axes = canvas.add_subplot()
+    paint(axes)
+    canvas.draw_without_rendering()
+    return canvas, axes
+
+
+def test_a_legend_hides_nothing_that_is_drawn():
+    def paint(axes):
+        axes.bar([1], [1.0], label="trace")
+        axes.plot([1], [1.0], label="model")
+        style_axes(axes, "pages", "share")
+
+    canvas, axes = _painted(paint)
+    assert axes.get_legend().get_window_extent().y0 >= axes.get_window_extent().y1
+    assert axes.get_legend().get_window_extent().y1 <= canvas.bbox.y1
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.35, 9.0), (0.01, 2.0), (40.0, 90.0)])
+def test_labels_of_a_short_logarithmic_axis_do_not_overlap(low, high):
+    def paint(axes):
+        axes.plot([low, high], [1.0, 2.0])
+        axes.set_xscale("log")
+        style_axes(axes, "seconds", "share")
+
+    _, axes = _painted(paint)
+    begin, end = axes.get_xlim()
+    labels = [text for place, text in zip(axes.get_xticks(), axes.get_xticklabels()) if begin <= place <= end]
+    boxes = sorted((text.get_window_extent().x0, text.get_window_extent().x1) for text in labels if text.get_text())
+    minor = [text.get_text() for text in axes.get_xticklabels(minor=True)]
+    assert len(boxes) >= 1 and not any(minor)
+    assert all(left[1] < right[0] for left, right in pairwise(boxes))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1_448_210.0, "1,448,210"), (65_000, "65,000"), (9_999, "9999"), (0.0644529, "0.0644529")]
+)
+def test_large_numbers_have_separators_and_no_power_of_ten(value, shown):
+    assert Cell(value).shown == shown

@@ -9,7 +9,7 @@ import crawltwin.plan.what_if.sweeps as plan_sweep
 from analytic import solve
 from crawltwin.cli.main import main
 from crawltwin.model import InputError, ThresholdPolicy, examples
-from crawltwin.pages.regions import sweep_picture
+from crawltwin.pages.regions import policy_map, sweep_picture
 from crawltwin.plan.what_if.axes import Axis, read_axis
 from crawltwin.plan.what_if.sweeps import short_policy
 from crawltwin.plan.what_if.sweeps import sweep as run_sweep
@@ -248,3 +248,14 @@ def test_pictures():
     assert "cross" in plane.caption
     with pytest.raises(InputError, match="one or two numeric quantities"):
         sweep_picture(run_sweep(scenario, [Axis("admission", ("partial",))]), "words")
+
+
+def test_every_letter_on_a_map_is_in_its_legend():
+    names = [[f"4,1@{10 + 4 * y + x}" for x in range(4)] for y in range(4)]
+    picture = policy_map("plane", ("across", "up"), ([1, 2, 3, 4], [1, 2, 3, 4]), names)
+    for number in range(16):
+        assert picture.svg.count(f"{chr(ord('A') + number)}: 4,1@{10 + number}<") == 1
+    many = [[f"4,1@{10 + 6 * y + x}" for x in range(6)] for y in range(6)]
+    svg = policy_map("plane", ("across", "up"), ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]), many).svg
+    assert "no letter: 12 more" in svg
+    assert ">Y<" not in svg and ">X<" in svg

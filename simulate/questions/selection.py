@@ -87,8 +87,7 @@ class Selection(Shown):
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in found.items()}
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()}
 
 
 def kim_nelson(

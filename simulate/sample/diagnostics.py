@@ -51,6 +51,5 @@ class Diagnostics:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        found["events_per_second"] = self.events / self.seconds if self.seconds > 0 else None
-        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in found.items()}
+        found = {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()}
+        return found | {"events_per_second": self.events / self.seconds if self.seconds > 0 else None}

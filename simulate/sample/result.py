@@ -46,7 +46,7 @@ class Precision:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return dict(vars(self))
 
 
 @dataclass(frozen=True, eq=False)

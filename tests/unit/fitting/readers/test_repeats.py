@@ -109,7 +109,7 @@ def test_batches_and_single_equal_lines_are_kept(written):
 
 def test_rows_that_may_differ_in_what_is_not_read_are_kept_and_told(written):
     items = [
-        f'{{"url": "http://a.org/{page}", "scraped_at": "2024-05-01T{_clock(page)}Z", "title": "{n}"}}'
+        f'{{"url": "http://a.org/{page}", "scraped_at": "2024-05-01T{_clock(page)}Z", "title": "{page}-{n}"}}'
         for page in range(300)
         for n in range(2)
     ]

@@ -12,7 +12,6 @@ from crawltwin.model.errors import Faults
 from crawltwin.work.memory import row_blocks
 from fitting.trace.segments import Float, ones, protected
 
-_ONE = ones(1, np.float64)
 _ENDS = ((np.min, np.inf), (np.max, 0.0))
 
 
@@ -69,9 +68,11 @@ class Samples:
     ) -> Samples:
         """Exact durations, some of them only known to be longer than their value where `censored` is true."""
         low = np.asarray(values, dtype=np.float64)
-        high = low if censored is None else np.where(np.asarray(censored, dtype=bool), np.inf, low)
-        # One number stands for all weights: they take no memory.
-        return cls(low, high, np.broadcast_to(_ONE, low.shape) if weights is None else np.asarray(weights))
+        high = low
+        if censored is not None:
+            high = np.where(np.asarray(censored, dtype=bool), np.inf, low)
+            high.setflags(write=False)
+        return cls(low, high, ones(low.size, np.float64) if weights is None else np.asarray(weights))
 
     @property
     def exact(self) -> npt.NDArray[np.bool_]:

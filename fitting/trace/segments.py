@@ -38,10 +38,8 @@ def _own(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def ones(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """So many ones that nobody can change."""
-    column = np.ones(count, dtype=kind)
-    column.setflags(write=False)
-    return column
+    """So many ones that nobody can change, in the memory of a single one."""
+    return np.broadcast_to(_own(np.ones(1, dtype=kind)), count)
 
 
 def every_block(count: int, blocks: int, every: int) -> npt.NDArray[np.bool_]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time as clock
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from crawltwin.work import workers as work
 from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.store import Store, key_of
 from simulate.engine.columns import SUM
-from simulate.engine.length import Length
 from simulate.engine.records import Records
 from simulate.engine.statistics import RunStatistics
 from simulate.sample.collection import Collection
@@ -131,19 +129,12 @@ def run_replications(
     events = 3.0 * (length.pages or math.inf) * len(pieces)
     if workers is None and job.engine == "compiled" and events < _SMALL_WORK:
         workers = 1
-    if settings.cluster is None and job.engine == "compiled" and len(pieces) > 1 and work.check_workers(workers) > 1:
-        _compile_here(job)
     if store is None:
         return work.run(run_piece, pieces, workers=workers, cluster=settings.cluster)
     content = (job.scenario, length.time, length.pages, length.bins, job.seed, job.engine, job.start.levels)
     keys = [key_of("replication", *content, versions(), piece.replication) for piece in pieces]
     kept = work.run(run_to_keep, pieces, workers=workers, cluster=settings.cluster, store=store, keys=keys)
     return ((RunStatistics(**plain), None) for plain in kept)
-
-
-def _compile_here(job: Job) -> None:
-    """Compile the engine once, by the shortest run: workers find it in the cache in place of compiling it each."""
-    run_piece(Piece(replace(job, length=Length(time=1e-9, bins=1)), replication=0))
 
 
 def run_to_keep(piece: Piece) -> dict[str, Any]:

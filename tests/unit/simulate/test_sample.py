@@ -8,7 +8,6 @@ from crawltwin.model import BMAP, InputError, ModeMatrices, Scenario, examples, 
 from simulate import RecordedTrace, SampleSettings, draw_approach, draw_replay, draw_sample, replay, simulate
 from simulate.engine.columns import LEVELS, SUM
 from simulate.engine.statistics import cell_edges
-from simulate.sample import draws
 from simulate.sample.estimates import Sample, pseudo_values, standard_errors
 from simulate.sample.units import Reading, Units
 
@@ -117,25 +116,3 @@ def test_a_jackknife_beyond_what_is_possible_gives_the_plain_ratio():
 def test_a_replay_has_no_length_of_its_own(name: str):
     with pytest.raises(InputError, match=f"{name} must be left out with a trace"):
         replay(MM1K, RecordedTrace([0.0, 1.0]), **{name: [1.0] if name == "start" else 500})
-
-
-def test_the_engine_is_compiled_once_before_workers_need_it(monkeypatch: pytest.MonkeyPatch):
-    seen: list[str] = []
-    real, whole = draws.run_piece, draws.work.run
-
-    def compiling(piece):
-        seen.append("compiled")
-        return real(piece)
-
-    def handed_out(function, pieces, **how):
-        seen.append(f"{how['workers']} workers")
-        return whole(real, pieces, workers=1)
-
-    monkeypatch.setattr(draws, "run_piece", compiling)
-    monkeypatch.setattr(draws.work, "run", handed_out)
-    by_two, alone = (
-        draw_sample(examples.load("mm1k"), SampleSettings(pages=500, replications=3, workers=workers)).plain
-        for workers in (2, 1)
-    )
-    assert seen == ["compiled", "2 workers", "1 workers"]
-    assert by_two == alone

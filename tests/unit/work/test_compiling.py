@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from numba.core.errors import TypingError
+
+from crawltwin.work.compiling import njit
 from tests.conftest import REPOSITORY
 
 MODULE = """
@@ -50,8 +54,46 @@ def test_a_damaged_file_is_compiled_again(tmp_path):
 
 
 def test_a_function_without_a_file_is_compiled_without_a_cache():
-    from crawltwin.work.compiling import njit
-
     namespace = {}
     exec("def doubled(value):\n    return 2 * value", namespace)
     assert njit(cache=True)(namespace["doubled"])(21.0) == 42.0
+
+
+WAITING = """
+import sys
+from crawltwin.work.compiling import njit
+@njit(cache=True)
+def inner(value):
+    return value + 1
+@njit(cache=True)
+def outer(value):
+    return sum([inner(value + k) for k in range(9)])
+print("ready", flush=True)
+sys.stdin.readline()
+print(outer(1), *(sum(one.stats.cache_misses.values()) for one in (outer, inner)))
+"""
+
+
+def test_of_several_processes_that_begin_together_one_compiles(tmp_path):
+    (tmp_path / "program.py").write_text(WAITING, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
+    command, pipe = [sys.executable, "-c", "import program"], subprocess.PIPE
+    several = [
+        subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=pipe, stdout=pipe, text=True) for _ in range(3)
+    ]
+    assert [one.stdout.readline() for one in several] == ["ready\n"] * 3
+    for one in several:
+        one.stdin.write("\n")
+        one.stdin.flush()
+    answers = sorted(one.communicate()[0].strip() for one in several)
+    assert answers == ["54 0 0", "54 0 0", "54 1 1"]
+
+
+def test_a_function_that_cannot_be_compiled_keeps_nobody_waiting():
+    @njit(cache=True)
+    def wrong(value):
+        return value.nothing
+
+    with pytest.raises(TypingError):
+        wrong(1.0)
+    assert wrong._cache._turn is None

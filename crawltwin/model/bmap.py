@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from crawltwin.model import checks
 from crawltwin.model.checks import FloatArray
-from crawltwin.model.errors import Faults, InputError
+from crawltwin.model.errors import ConvergenceError, Faults, InputError
 from crawltwin.model.value import Value
 
 
@@ -171,7 +171,13 @@ class BMAP(Value):
         e, theta = np.ones(self.phases), self.phase_distribution
         M1 = np.asarray(sum(k * Dk for k, Dk in enumerate(self.D)))
         M2 = np.asarray(sum(k * k * Dk for k, Dk in enumerate(self.D)))
-        Z = np.linalg.inv(np.outer(e, theta) - self.generator) - np.outer(e, theta)
+        try:
+            Z = np.linalg.inv(np.outer(e, theta) - self.generator) - np.outer(e, theta)
+        except np.linalg.LinAlgError:
+            raise ConvergenceError(
+                "the phases hardly ever lead to one another: the index of dispersion is beyond floating point. "
+                "Give each class of phases a process of its own"
+            ) from None
         inner = Z
         if np.isfinite(t):
             from scipy.linalg import expm

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from crawltwin.model import BMAP, InputError
+from crawltwin.model import BMAP, ConvergenceError, InputError
 from crawltwin.model.bmap import stationary
 from crawltwin.model.examples import paper_arrivals
 from tests.random_models import random_bmap
@@ -148,3 +148,10 @@ def test_wrong_arguments_are_refused():
         with pytest.raises(InputError):
             call()
     assert "batches up to 1" in repr(stream)
+
+
+def test_phases_that_hardly_lead_to_one_another_have_no_dispersion_in_floating_point():
+    rare = 1e-18
+    process = BMAP([[[-1.0 - rare, rare], [rare, -2.0 - rare]], [[1.0, 0.0], [0.0, 2.0]]])
+    with pytest.raises(ConvergenceError, match="the phases hardly ever lead to one another"):
+        process.dispersion()

@@ -150,7 +150,7 @@ def fit(
     _check_rate(process, batches)
     unsettled = candidates.never_settles(rivals, best)
     regular = regular_words(data, raw.resolution, max(chosen.max_stages, MOST_STAGES))
-    findings = (*cleaning.words, *even.words, *regular, *((unsettled,) if unsettled else ()))
+    findings = (*raw.doubts, *cleaning.words, *even.words, *regular, *((unsettled,) if unsettled else ()))
     sizes = None if raw.size is None else fit_sizes(raw.size, chosen.service)
     return FitResult(
         log=raw,
@@ -179,6 +179,7 @@ def fit(
         modes=modes,
         season=None if several else even.season,
         evened=None if data is batches.segments else data,
+        regular=regular,
         seconds=time.perf_counter() - began,
         versions=software_versions(),
     )

@@ -76,6 +76,8 @@ class FitResult(Drawn):
         What is known of a period of the rate; None: none was looked for.
     evened : Segments or None
         The gaps that were fitted, where they are not those of the trace: on a clock on which the rate holds.
+    regular : tuple of str
+        That no small model is as regular as the trace, in words; empty where one may be.
     cannot_tell : tuple of str
         What counts per interval leave open; empty for a log of deliveries.
     warnings : tuple of str
@@ -109,6 +111,7 @@ class FitResult(Drawn):
     modes: LearnedModes | None = None
     season: Season | None = None
     evened: Segments | None = None
+    regular: tuple[str, ...] = ()
     cannot_tell: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
 

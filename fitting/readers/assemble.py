@@ -154,6 +154,7 @@ class Pieces:
         if taken_back:
             dropped[FAILED] += taken_back
         out_of_order = 0
+        doubts: list[str] = []
         if from_gaps:
             notes.append("the column holds gaps, not times: there is no calendar")
             negative = rows.from_gaps()
@@ -164,7 +165,9 @@ class Pieces:
             if far:
                 dropped[FAR] += far
                 notes.append(f"{far} deliveries were left out: their times lie far outside of all others")
-            repeated, words = rows.leave_out_repeats(options.repeats == "keep", getattr(reader, "partial", False))
+            repeated, words, doubts = rows.leave_out_repeats(
+                options.repeats == "keep", getattr(reader, "partial", False)
+            )
             notes += words
             if repeated:
                 dropped[REPEATED] += repeated
@@ -201,6 +204,7 @@ class Pieces:
             zoned=zoned,
             from_gaps=from_gaps,
             notes=tuple(notes),
+            doubts=tuple(doubts),
         )
 
     def _in_order(self, from_gaps: bool) -> Rows:

@@ -45,6 +45,8 @@ class RawLog:
         Whether the input was a column of gaps, so that there is no calendar.
     notes : tuple of str
         What else was found, in words.
+    doubts : tuple of str
+        What may make the log another one than it seems, in words: rows that may be there twice.
     run_starts : int64 array or None
         Times at which the log says that the crawler was started, in the same unit as `time`.
     took, worker : float64 array or None
@@ -80,6 +82,7 @@ class RawLog:
     host: npt.NDArray[np.uint64] | None = None
     depth: npt.NDArray[np.int16] | None = None
     robots: npt.NDArray[np.int32] | None = None
+    doubts: tuple[str, ...] = ()
 
     @classmethod
     def of_times(cls, times: Int) -> RawLog:

@@ -137,7 +137,8 @@ def _safe_delay(delay: float, service_mean: float | None) -> str:
 
 def limits_of(fit: FitResult) -> tuple[str, ...]:
     """Clauses of what in a log that could be fitted makes the plan provisional."""
-    words = [*fit.stationarity.words, *fit.cleaning.words]
+    doubts = fit.log.doubts if isinstance(fit.log, RawLog) else ()
+    words = [*doubts, *fit.stationarity.words, *fit.cleaning.words, *fit.regular]
     if fit.stationarity.changed and fit.season is not None and fit.season.too_short:
         words.append(fit.season.too_short_in_words())
     silent = _paused_share(fit)
@@ -171,9 +172,9 @@ def remarks_on(fit: FitResult, settings: PlanSettings) -> tuple[str, ...]:
         )
     if fit.counted:
         return (*words, "The log tells counts per interval. It cannot tell " + "; ".join(fit.cannot_tell) + ".")
-    if gaps.var() < STEADY * gaps.mean() ** 2:
+    if fit.regular:
         words.append(
-            f"Batches come every {gaps.mean():.4g} s, almost without variation: a politeness delay sets the pace, "
+            f"Batches come every {np.median(gaps):.4g} s, almost without variation: a politeness delay sets the pace, "
             "not chance. The model copies the delay; it cannot tell what the crawler would do without it, and "
             "switching robots off brings little. "
             + _safe_delay(float(gaps.mean()) / fit.process.mean_batch, settings.service_mean)

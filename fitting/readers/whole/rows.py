@@ -71,8 +71,8 @@ class Rows:
             self._keep(kept)
         return int(np.count_nonzero(~kept))
 
-    def leave_out_repeats(self, keep_all: bool, partial: bool) -> tuple[int, list[str]]:
-        """Leave out what was read before, unless all is kept; how many rows that are, and words about it.
+    def leave_out_repeats(self, keep_all: bool, partial: bool) -> tuple[int, list[str], list[str]]:
+        """Leave out what was read before, unless all is kept; how many rows that are, words about it, and doubts.
 
         `partial`: rows may differ in what was not read.
         """
@@ -83,7 +83,7 @@ class Rows:
             found = replace(found, alike=found.alike + int(np.count_nonzero(twice & ~found.again)))
         else:
             found = replace(found, again=found.again | twice)
-        words = []
+        words, doubts = [], []
         again = int(np.count_nonzero(found.again))
         if again:
             counts = np.diff(np.concatenate([[0], np.cumsum(found.again)])[[*self._first, found.again.size]])
@@ -91,14 +91,14 @@ class Rows:
             end = "all are counted (--repeats keep)" if keep_all else "they count once (--repeats keep counts them all)"
             words.append(f"{again} deliveries were read before, {where}: {end}")
         if found.alike:
-            words.append(
+            doubts.append(
                 f"{found.alike} deliveries look like others, one by one, as far as the log tells: the same lines may "
                 "be there twice, or pages came at a steady pace or together; they are counted"
             )
         if not again or keep_all:
-            return 0, words
+            return 0, words, doubts
         self._keep(~found.again)
-        return again, words
+        return again, words, doubts
 
     def change_times(self, change: Callable[[Int], Int]) -> None:
         """Change the times of each file."""

@@ -1,8 +1,11 @@
 """Traces that are more regular than any small model: told as such, and no other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from crawltwin.plan.evidence.unsuitable import limits_of
 from fitting import FitOptions, RawLog, fit
 from fitting.trace.regularity import half_width, regular_words
 from fitting.trace.segments import Segments
@@ -52,9 +55,16 @@ def test_the_verdict_says_so():
     rng = np.random.default_rng(4)
     few = FitOptions(repetitions=20, refits=0)
     steady = RawLog.of_times((np.cumsum(1 + 0.03 * rng.standard_normal(600)) * 1e9).astype(np.int64))
-    assert any("no small Markovian process is that regular" in word for word in fit(steady, options=few).goodness.words)
+    told = fit(steady, options=few)
+    assert any("no small Markovian process is that regular" in word for word in told.goodness.words)
+    assert told.regular[0] in limits_of(told)  # a plan is provisional for it
+    # A doubt of the log itself, such as rows that may be there twice, is in the verdict and limits a plan too.
+    doubtful = fit(replace(steady, doubts=("rows may be there twice",)), options=few)
+    assert "rows may be there twice" in doubtful.goodness.words
+    assert "rows may be there twice" in limits_of(doubtful)
     # Gaps with ten stages are regular, and fitted: nothing is said of them.
     erlang = RawLog.of_times((np.cumsum(rng.gamma(11, 1 / 11, 600)) * 1e9).astype(np.int64))
     found = fit(erlang, options=few)
+    assert not found.regular
     assert not any("regular" in word for word in found.goodness.words)
     assert found.goodness.verdict == "good"

@@ -91,7 +91,7 @@ def test_what_a_steady_pace_may_do_is_kept_and_told(written):
     steady = _seconds(np.arange(0, 5000, 5))
     log = read_log([written("".join(steady), "a"), written("".join(steady[300:]) + _seconds([5001])[0], "b")])
     assert len(log) == 1701
-    assert any("700 deliveries look like others, one by one" in note for note in log.notes)
+    assert any("700 deliveries look like others, one by one" in doubt for doubt in log.doubts)
 
 
 def test_batches_and_single_equal_lines_are_kept(written):
@@ -115,7 +115,7 @@ def test_rows_that_may_differ_in_what_is_not_read_are_kept_and_told(written):
     ]
     log = read_log(written("\n".join(items) + "\n"))
     assert len(log) == 600
-    assert any("300 deliveries look like others" in note for note in log.notes)
+    assert any("300 deliveries look like others" in doubt for doubt in log.doubts)
 
 
 def test_the_same_bits_whatever_the_number_of_workers(written):

@@ -10,10 +10,11 @@ import numpy.typing as npt
 
 from crawltwin.model import PhaseType, from_mean_and_scv, from_three_moments
 from crawltwin.model.errors import InputError
+from crawltwin.work.memory import row_blocks
 from fitting.choose.settings import SERVICE_METHODS
 from fitting.models.phase_type_em import PhFit, best_hyper_erlang, general_ph_em, hyper_erlang_em
 from fitting.trace.samples import Samples
-from fitting.trace.segments import Float
+from fitting.trace.segments import Float, Int
 
 MAX_PHASES = 20
 MIN_VISITS = 30
@@ -86,19 +87,25 @@ def revisits(
     time: npt.NDArray[np.int64], page: npt.NDArray[np.uint64], content: npt.NDArray[np.uint64]
 ) -> tuple[Float, npt.NDArray[np.bool_]]:
     """Seconds between successive visits to the same page, and whether its content had changed; `time` never falls."""
-    known = np.flatnonzero((page != 0) & (content != 0))
+    told = (page != 0) & (content != 0)
+    known = None if told.all() else np.flatnonzero(told)
     # Times never fall, so that a stable sort by pages leaves the visits of each in order.
-    same = page[known]
+    same = page if known is None else page[known]
     order = np.argsort(same, kind="stable")
-    same = same[order]
-    again = np.flatnonzero(same[1:] == same[:-1])
-    del same
-    order = known[order]
+    again = np.concatenate([_repeated(same, order, part) for part in row_blocks(order.size)] or [order])
     first, second = order[again], order[again + 1]
+    if known is not None:
+        first, second = known[first], known[second]
     gap = (time[second] - time[first]) / 1e9
     changed = content[second] != content[first]
     positive = gap > 0
     return gap[positive], changed[positive]
+
+
+def _repeated(page: npt.NDArray[np.uint64], order: Int, part: slice) -> Int:
+    """Places of the part of the order after which the same page comes again."""
+    own = page[order[part.start : part.stop + 1]]
+    return np.asarray(np.flatnonzero(own[1:] == own[:-1]) + part.start)
 
 
 def fit_obsolescence(gap: Float, changed: npt.NDArray[np.bool_]) -> PhFit | None:

@@ -100,21 +100,26 @@ def joined(parts: Sequence[Columns], release: bool = False) -> Columns:
     filled = [part for part in parts if part.time.size]
     if not filled:
         return nothing()
+    sizes = [part.time.size for part in filled]
     result = Columns(np.concatenate([part.time for part in filled]))
-    for name, (kind, unknown) in OPTIONAL.items():
-        columns = [getattr(part, name) for part in filled]
-        if any(column is not None for column in columns):
-            whole = [
-                np.full(part.time.size, unknown, dtype=kind) if column is None else np.asarray(column, dtype=kind)
-                for part, column in zip(filled, columns)
-            ]
-            setattr(result, name, np.concatenate(whole))
-            if release:
-                for part in filled:
-                    setattr(part, name, None)
     if release:
+        # Not a view of the whole: that would keep it after it was sorted.
         for part in filled:
-            part.time = result.time[:0]
+            part.time = nothing().time
+    for name, (kind, unknown) in OPTIONAL.items():
+        if all(getattr(part, name) is None for part in filled):
+            continue
+        whole = [
+            np.full(size, unknown, dtype=kind)
+            if (column := getattr(part, name)) is None
+            else np.asarray(column, dtype=kind)
+            for part, size in zip(filled, sizes, strict=True)
+        ]
+        if release:
+            for part in filled:
+                setattr(part, name, None)
+        setattr(result, name, np.concatenate(whole))
+        del whole, column
     return result
 
 

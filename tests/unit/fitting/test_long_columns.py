@@ -12,7 +12,9 @@ from crawltwin.model.errors import InputError
 from crawltwin.work import memory
 from fitting import FitOptions, fit
 from fitting.choose.procedure import gather
+from fitting.choose.service import revisits
 from fitting.readers import RawLog, read_log
+from fitting.readers.columns import Columns, joined
 from fitting.readers.formats.structured import json_lines
 from fitting.robots.fetches import Fetches, InFlight
 from fitting.trace.batches import sensitivity
@@ -158,3 +160,35 @@ def test_reading_puts_off_the_search_for_cycles_and_takes_it_up_again(tmp_path, 
     with pytest.raises(InputError):
         read_log(path, max_broken=0.0)
     assert gc.isenabled()
+
+
+def test_parts_let_go_of_what_was_joined():
+    parts = [
+        Columns(np.arange(PAGES // 2), size=np.ones(PAGES // 2), page=np.ones(PAGES // 2, np.uint64)) for _ in "ab"
+    ]
+    tracemalloc.start()
+    whole = joined(parts, release=True)
+    # Each column is there once more while it is joined; the parts were made before and are not counted.
+    assert tracemalloc.get_traced_memory()[1] < 25 * PAGES
+    tracemalloc.stop()
+    held = weakref.ref(whole.time)
+    whole.select(np.arange(PAGES)[::-1])
+    assert held() is None and not any(part.time.size for part in parts)
+    assert whole.time[0] == PAGES // 2 - 1 and whole.size.sum() == PAGES
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 1000])
+@pytest.mark.parametrize("unknown", [False, True])
+def test_revisits_are_those_of_a_plain_walk(at_once, unknown, monkeypatch):
+    monkeypatch.setattr(memory, "AT_ONCE", at_once)
+    rng = np.random.default_rng(8)
+    time = np.cumsum(rng.integers(1, 9, 300)) * 10**9
+    page, content = (rng.integers(0 if unknown else 1, 40, 300).astype(np.uint64) for _ in "ab")
+    last, expected = {}, []
+    for moment, address, digest in zip(time.tolist(), page.tolist(), content.tolist(), strict=True):
+        if address and digest:
+            if address in last:
+                expected.append((address, moment, (moment - last[address][0]) / 1e9, digest != last[address][1]))
+            last[address] = moment, digest
+    gap, changed = revisits(time, page, content)
+    assert list(zip(gap.tolist(), changed.tolist(), strict=True)) == [visit[2:] for visit in sorted(expected)]

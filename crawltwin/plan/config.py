@@ -79,7 +79,8 @@ class PlanFile:
             if said:
                 names = {one.name: name for name, (one, _) in _options(kind).items()}
                 plain[part] = {names[name]: _plain(value) for name, value in said.items()}
-        return "\n".join(toml_lines(plain)).lstrip("\n") + "\n"
+        lines = "\n".join(toml_lines(plain)).lstrip("\n")
+        return f"{lines}\n" if lines else ""
 
 
 def _plain(value: Any) -> Any:

@@ -106,6 +106,11 @@ def test_wrong_limits(line, complaint):
         PlanFile.from_text(line)
 
 
+def test_nothing_said_is_nothing_written():
+    assert PlanFile(PlanSettings()).text() == ""
+    assert PlanFile.from_text("") == PlanFile(PlanSettings())
+
+
 def test_settings_are_written_and_read_back():
     settings = PlanSettings(
         robots=4,

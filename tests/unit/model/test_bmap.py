@@ -155,3 +155,11 @@ def test_phases_that_hardly_lead_to_one_another_have_no_dispersion_in_floating_p
     process = BMAP([[[-1.0 - rare, rare], [rare, -2.0 - rare]], [[1.0, 0.0], [0.0, 2.0]]])
     with pytest.raises(ConvergenceError, match="the phases hardly ever lead to one another"):
         process.dispersion()
+
+
+@pytest.mark.parametrize("change", [1e-9, 1e-12, 1e-15])
+@pytest.mark.parametrize("t", [0.1, 10.0, 1000.0])
+def test_dispersion_of_phases_that_hardly_lead_to_one_another(change, t):
+    process = BMAP([[[-1 - change, change], [change, -5 - change]], [[1, 0], [0, 5]]])
+    # A Poisson stream of rate 1 or 5, each as likely: the variance of the rate over its mean is 4/3.
+    assert process.dispersion(t) == pytest.approx(1 + t * 4 / 3, rel=1e-5)

@@ -146,7 +146,9 @@ class Fetches:
     def samples(self) -> Samples:
         """Durations of the fetches, with those under way at the end of a stretch as right-censored ones."""
         censored = self.under_way
-        values = np.append(self.durations, censored)
+        values = np.empty(len(self) + censored.size)
+        np.subtract(self.end, self.begin, out=values[: len(self)])
+        values[len(self) :] = censored
         values.setflags(write=False)
         cut = np.zeros(values.size, dtype=bool)
         cut[len(self) :] = True

@@ -12,6 +12,7 @@ from crawltwin.pages.regions import sweep_picture
 from crawltwin.plan.day.followed_day import WATCHED
 from crawltwin.plan.day.schedule import DayPlan
 from crawltwin.plan.evidence.clock import WORDS, ClockBounds
+from crawltwin.plan.evidence.finish import FINISH_HEADINGS
 from crawltwin.plan.result import Plan
 from crawltwin.plan.what_if.axes import QUANTITIES
 from crawltwin.plan.what_if.polling import HEADINGS
@@ -256,10 +257,10 @@ def backlog_blocks(found: Plan) -> list[Block]:
         backlog_picture(backlog.curve, backlog.within),
     ]
     if found.finish is not None:
-        blocks.append(Note(found.finish.in_words()))
+        blocks += [Note(found.finish.in_words()), Table("When is it done", list(FINISH_HEADINGS), found.finish.rows())]
     done = backlog.list
     if done is None:
-        blocks.append(Text("Give `--urls N` for the time in which a finite list of URLs is finished."))
+        blocks.append(Text("Give `--urls N` or `--urls FILE` for the time until the URLs that are left are fetched."))
         return blocks
     shown = [(p, *done.quantile(p)) for p in (0.05, 0.5, 0.95)]
     blocks += [

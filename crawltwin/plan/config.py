@@ -18,6 +18,7 @@ from crawltwin.model.files import parse, read_text, toml_lines
 from crawltwin.model.settings import Setting, plain_type, settings_of
 from crawltwin.plan.limits import IndexWithin
 from crawltwin.plan.settings import NAMES, NamedWeights, PlanSettings
+from crawltwin.plan.url_list import UrlList
 from fitting.choose.settings import FitOptions
 from fitting.readers.settings import ReadOptions
 from fitting.robots.robots_of import RobotsOf
@@ -87,7 +88,7 @@ def _plain(value: Any) -> Any:
     """A value as TOML can hold it."""
     if value is None:
         return "none"
-    if isinstance(value, RobotsOf | IndexWithin):
+    if isinstance(value, RobotsOf | IndexWithin | UrlList):
         return str(value)
     if isinstance(value, NamedWeights):
         return dict(value.weights)

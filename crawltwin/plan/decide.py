@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analytic import Optimum, Solution, certify, completion, optimize, solve
+from analytic import Optimum, Solution, certify, optimize
 from crawltwin.model import InputError, Scenario
 from crawltwin.model.checks import FloatArray
 from crawltwin.plan.choosing import Limited, choose_within
@@ -20,7 +20,7 @@ from crawltwin.plan.day.parts import WHOLE_DAY, at_pace, busiest_of, day_optimum
 from crawltwin.plan.day.schedule import DayPlan, busiest_pace, followed, kept_times, scenarios_of, schedule_of
 from crawltwin.plan.evidence.backlog import backlog_of
 from crawltwin.plan.evidence.clock import ClockChoice, ReadLog, read_otherwise, reading_taken
-from crawltwin.plan.evidence.finish import FinishTimes, finish_of
+from crawltwin.plan.evidence.finish import FinishTimes, finish_times
 from crawltwin.plan.evidence.resampling import Uncertainty, uncertainty
 from crawltwin.plan.evidence.robot_law import fewer_robots
 from crawltwin.plan.evidence.robots import robots_in_log
@@ -329,20 +329,8 @@ def _finish(
     steps: Steps,
 ) -> FinishTimes | None:
     """When the list is done, under the policy and today: by scenarios of the mean pace, at the rates over the day."""
-    urls = settings.urls
-    if urls is None:
+    if settings.urls is None:
         return None
-    rates = np.zeros((0, 2)) if doubt is None else doubt.page_rates
     columns = (2 if day is not None and day.worth_it else 0, 1)
-
-    def times() -> FinishTimes:
-        both = []
-        for column, (scenario, over_day) in zip(columns, under, strict=True):
-            known = np.zeros(0) if day is None else np.array([over_day.measures["arrival_rate"]])
-            own, mean = rates[:, column] if rates.size else known, solve(scenario).measures["arrival_rate"]
-            both.append(finish_of(completion(scenario, urls), own, mean, fitted, settings.seed))
-        return FinishTimes(
-            urls, today=both[1], plan=both[0], pauses=fitted.cleaning.pauses, rate_doubted=bool(rates.size)
-        )
-
-    return steps.attempt("when the list is done", times)
+    rates = np.zeros((0, 2)) if doubt is None else doubt.page_rates[:, columns]
+    return steps.attempt("when the list is done", lambda: finish_times(fitted, settings, under, rates))

@@ -13,6 +13,7 @@ from crawltwin.model import ADMISSIONS, Admission, CostWeights, checks
 from crawltwin.model.errors import Faults, InputError
 from crawltwin.model.settings import read_time, setting
 from crawltwin.plan.limits import AIMS, Aim, IndexWithin, Limits
+from crawltwin.plan.url_list import UrlList, read_urls
 from crawltwin.plan.wording import read_share
 
 Control = Literal["thinned", "scaled"]
@@ -136,7 +137,13 @@ class PlanSettings:
         group=CRAWLER,
         default_words="thinned, or scaled where robots are added",
     )
-    urls: int | None = setting(None, help="a finite list of URLs: when is it done", metavar="N", group=QUESTIONS)
+    urls: UrlList | int | None = setting(
+        None,
+        help="URLs that are left: when are they done; a number, or a file of URLs or of hosts with their numbers",
+        metavar="N|FILE",
+        read=read_urls,
+        group=QUESTIONS,
+    )
     timeout: float | None = setting(
         None,
         help="how many pages spend longer than this in the system",
@@ -174,10 +181,11 @@ class PlanSettings:
         checks.integer(self.redraws, "redraws", faults, at_least=0, at_most=10_000)
         checks.integer(self.budget, "budget", faults, at_least=1000)
         checks.number(self.margin, "margin", faults, above=0, at_most=1)
-        for name in ("robots_in_log", "urls", "backlog_limit"):
-            if getattr(self, name) is not None:
+        counts = {"robots_in_log": self.robots_in_log, "urls": self.url_count, "backlog_limit": self.backlog_limit}
+        for name, count in counts.items():
+            if count is not None:
                 least = 0 if name == "backlog_limit" else 1
-                checks.integer(getattr(self, name), name, faults, at_least=least, at_most=1_000_000_000)
+                checks.integer(count, name, faults, at_least=least, at_most=1_000_000_000)
         for name in ("processing_rate", "service_mean", "obsolescence_mean", "timeout", "backlog_time"):
             if getattr(self, name) is not None:
                 checks.number(getattr(self, name), name, faults, above=0, at_least=1e-9, at_most=1e15)
@@ -213,6 +221,11 @@ class PlanSettings:
             bound is not None
             for bound in (self.lose_at_most, self.stale_at_most, self.index_within, self.index_at_least)
         )
+
+    @property
+    def url_count(self) -> int | None:
+        """URLs that are left, where that is asked about."""
+        return self.urls.total if isinstance(self.urls, UrlList) else self.urls
 
     @property
     def limits(self) -> Limits | None:

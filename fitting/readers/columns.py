@@ -40,6 +40,7 @@ OPTIONAL: dict[str, tuple[npt.DTypeLike, Any]] = {
     "took": (np.float64, np.nan),
     "worker": (np.float64, np.nan),
     "host": (np.uint64, 0),
+    "parent": (np.uint64, 0),
     "depth": (np.int16, -1),
     "robots": (np.int32, -1),
     "html": (np.int8, -1),
@@ -51,10 +52,11 @@ OPTIONAL: dict[str, tuple[npt.DTypeLike, Any]] = {
 class Columns:
     """Deliveries of one block: times in nanoseconds, and the columns of `OPTIONAL` that the format tells.
 
-    `size` is in bytes; `page`, `content` and `host` are 64-bit hashes: equal keys mean the same address, bytes or
-    host; `took` is the time of the fetch in seconds, ended at `time`; `worker` numbers the thread or process that
-    fetched; `depth` counts links from a seed; `robots` is how many were running; `html` is 1 for a page of HTML, 0 for
-    another type. `rows` counts every line that belongs to the format, `dropped` those of them that are no delivery.
+    `size` is in bytes; `page`, `content`, `host` and `parent` (the page on which the address was found) are 64-bit
+    hashes: equal keys mean the same address, bytes or host; `took` is the time of the fetch in seconds, ended at
+    `time`; `worker` numbers the thread or process that fetched; `depth` counts links from a seed; `robots` is how
+    many were running; `html` is 1 for a page of HTML, 0 for another type. `rows` counts every line that belongs to
+    the format, `dropped` those of them that are no delivery.
     """
 
     time: Int
@@ -64,6 +66,7 @@ class Columns:
     took: npt.NDArray[np.float64] | None = None
     worker: npt.NDArray[np.float64] | None = None
     host: npt.NDArray[np.uint64] | None = None
+    parent: npt.NDArray[np.uint64] | None = None
     depth: npt.NDArray[np.int16] | None = None
     robots: npt.NDArray[np.int32] | None = None
     html: npt.NDArray[np.int8] | None = None

@@ -23,13 +23,15 @@ Float = npt.NDArray[np.float64]
 class Counts:
     """Snapshots of a total in one block: times in nanoseconds, the total, and the robots that ran (-1 unknown).
 
-    `series` tells apart counters that are added up, `unknown` counts snapshots whose total is no number. `undated`:
-    the times are those since the start of the run, not of a calendar.
+    `discovered` is the total of addresses that were found, -1 where it is not told. `series` tells apart counters
+    that are added up, `unknown` counts snapshots whose total is no number. `undated`: the times are those since the
+    start of the run, not of a calendar.
     """
 
     time: Int
     total: Int
     robots: Int | None = None
+    discovered: Int | None = None
     zoned: bool = True
     other_lines: int = 0
     series: str = ""
@@ -58,6 +60,8 @@ class CountLog:
         Whether the times named their zone.
     notes : tuple of str
         What else was found, in words.
+    discovered : int64 array or None
+        Addresses that were found in each interval.
     detected : bool
         Whether the format was found, or given.
     other_lines : int
@@ -75,6 +79,7 @@ class CountLog:
     zoned: bool
     notes: tuple[str, ...] = ()
 
+    discovered: Int | None = None
     detected: bool = True
     other_lines: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
@@ -127,7 +132,10 @@ UNREAD = "the time could not be read"
 
 @dataclass(frozen=True)
 class Intervals:
-    """Borders, counts and robots of intervals in order of time; `fell` marks those in which the counter was reset."""
+    """Borders, counts and robots of intervals in order of time; `fell` marks those in which the counter was reset.
+
+    `discovered` are addresses that were found in them, None where they are not told.
+    """
 
     start: Int
     end: Int
@@ -135,9 +143,10 @@ class Intervals:
     robots: Int
     fell: npt.NDArray[np.bool_]
     left_out: dict[str, int]
+    discovered: Int | None = None
 
 
-def intervals(time: Int, total: Int, robots: Int | None = None) -> Intervals:
+def intervals(time: Int, total: Int, robots: Int | None = None, discovered: Int | None = None) -> Intervals:
     """Intervals between consecutive snapshots of one counter.
 
     Examples
@@ -156,7 +165,9 @@ def intervals(time: Int, total: Int, robots: Int | None = None) -> Intervals:
     time, total, told = time[last], total[last], told[last]
     count = np.diff(total)
     left_out = {UNREAD: int((~good).sum()), NO_TIME: int((~last).sum()), FELL: int((count < 0).sum())}
-    return Intervals(time[:-1], time[1:], count, told[1:], count < 0, {k: v for k, v in left_out.items() if v})
+    found = None if discovered is None else np.maximum(np.diff(discovered[good][order][last]), 0)
+    left_out = {reason: number for reason, number in left_out.items() if number}
+    return Intervals(time[:-1], time[1:], count, told[1:], count < 0, left_out, found)
 
 
 def on_one_grid(times: Sequence[Int]) -> tuple[list[Int], int]:

@@ -118,6 +118,7 @@ def read_counts(paths: Paths, *, timezone: str | None = None, options: ReadOptio
         robots=robots if (robots >= 0).any() else None,
         zoned=zoned,
         notes=tuple(notes),
+        discovered=None if found.discovered is None else found.discovered[kept],
         detected=chosen.log_format is None,
         other_lines=sum(part.other_lines for part in parts),
         left_out=found.left_out | {reason: count for reason, count in unknown.items() if count},
@@ -141,12 +142,15 @@ def _series(parts: Sequence[Counts], timezone: str | None) -> Counts:
     """One counter over all blocks and files."""
     time, total = (np.concatenate([getattr(part, name) for part in parts]) for name in ("time", "total"))
     robots = np.concatenate([np.full(one.time.size, -1) if one.robots is None else one.robots for one in parts])
-    return Counts(time if timezone is None else zones.to_utc(time, timezone), total, robots)
+    told = [part.discovered for part in parts if part.time.size]
+    known = [one for one in told if one is not None]
+    discovered = np.concatenate(known) if known and len(known) == len(told) else None
+    return Counts(time if timezone is None else zones.to_utc(time, timezone), total, robots, discovered)
 
 
 def _together(series: Sequence[Counts]) -> tuple[Intervals, tuple[str, ...]]:
     """All counters as one, and words about those whose samples were moved to meet those of the others."""
-    each = [intervals(one.time, one.total, one.robots) for one in series]
+    each = [intervals(one.time, one.total, one.robots, one.discovered) for one in series]
     found = added_up(each)
     long = [(one, own) for one, own in zip(series, each) if own.count.size]
     if len(long) < 2 or found.count.size >= MEETING * min(own.count.size for _, own in long):

@@ -38,6 +38,7 @@ WORKER_NAMES = ("worker", "workerid", "worker_id", "thread", "thread_id", "spide
 DURATION_NAMES = {"download_latency": 1.0, "fetch_seconds": 1.0, "duration_ms": 1e-3, "fetch_ms": 1e-3}
 """Durations of fetches, with their unit in seconds."""
 DEPTH_NAMES = ("depth",)
+PARENT_NAMES = ("referer", "referrer", "request_headers_referer", "via", "parent", "parent_url")
 ROBOTS_NAMES = ("robots",)
 
 
@@ -56,6 +57,7 @@ class Chosen:
     worker: str | None = None
     took: str | None = None
     depth: str | None = None
+    parent: str | None = None
     robots: str | None = None
     where: tuple[tuple[str, Condition], ...] = ()
 
@@ -121,6 +123,7 @@ def choose(names: Iterable[str], options: ReadOptions, place: str) -> Chosen:
         worker=known(WORKER_NAMES),
         took=known(DURATION_NAMES),
         depth=known(DEPTH_NAMES),
+        parent=known(PARENT_NAMES),
         robots=known(ROBOTS_NAMES),
         where=tuple((given(one.name, "a column of --where"), one) for one in conditions),
     )
@@ -184,6 +187,8 @@ def to_columns(
     pages = None if chosen.page is None else as_bytes(column[chosen.page])
     if pages is not None:
         result.page, result.host = keys(pages), host_keys(pages)
+        if chosen.parent is not None:
+            result.parent = keys(as_bytes(column[chosen.parent]))
     reason = reject_unwanted(
         reason,
         options,

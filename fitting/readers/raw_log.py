@@ -53,6 +53,8 @@ class RawLog:
         Seconds that the fetch took, and the number of the thread or worker that fetched; NaN where unknown.
     host : uint64 array or None
         Key of the host, 0 where unknown.
+    parent : uint64 array or None
+        Key of the address of the page on which this one was found, as in `page`; 0 for a seed and where unknown.
     depth : int16 array or None
         Links between a seed and the page, -1 where unknown.
     robots : int32 array or None
@@ -80,6 +82,7 @@ class RawLog:
     took: npt.NDArray[np.float64] | None = None
     worker: npt.NDArray[np.float64] | None = None
     host: npt.NDArray[np.uint64] | None = None
+    parent: npt.NDArray[np.uint64] | None = None
     depth: npt.NDArray[np.int16] | None = None
     robots: npt.NDArray[np.int32] | None = None
     doubts: tuple[str, ...] = ()

@@ -80,7 +80,7 @@ def backlog_of(scenario: Scenario, solution: Solution, settings: PlanSettings) -
         waits=tuple((p, solution.sojourn.quantile(p, "served")) for p in QUANTILES),
         timeout=settings.timeout,
         late=late,
-        list=None if settings.urls is None else completion(scenario, settings.urls),
+        list=None if settings.url_count is None else completion(scenario, settings.url_count),
         curve=tuple((at, passage(scenario, at).cdf(within)) for at in _spread_limits(scenario.top_level - 1)),
     )
 

@@ -1,16 +1,17 @@
 """When will it be done: the time to finish a list of URLs, with all the doubt that the log leaves.
 
-In the model the time to fetch a list has a mean and a variance (`analytic.completion`). Four things are added to it.
-The rate was fitted: on each resampled trace it is another one, and the mean is scaled by it. The pace drifts, crawls
-slow down and end with a few slow hosts: a factor that the log's own history tells (`slowdown`). The crawler pauses:
-while it runs, pauses come as a Poisson stream whose rate is that of the log, with the doubt that so many pauses leave
-(a gamma law, Jeffreys' prior), and each is as long as one of those in the log. And chance inside the model: a gamma
-draw of its variance. The list is finished when its last URL is fetched; links that are found on the way are not
-counted.
+The time of the list is that of as many further pages at the pace of the log, with its noise and its drift (`pace`),
+or longer where few slow hosts are its tail (`host_queues`). Under another number of robots it is scaled by the ratio
+of the model's times (`analytic.completion`), with the doubt of that ratio over the resampled traces; hosts are not
+faster for it. The crawler pauses: while it runs, pauses come as a Poisson stream whose rate is that of the log, with
+the doubt that so many pauses leave (a gamma law, Jeffreys' prior), and each is as long as one of those in the log.
+Where the log tells how the frontier grows (`frontier`), a second answer counts in what the URLs will bring.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,19 +19,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analytic import Completion
+from analytic import Completion, Solution, completion, solve
+from crawltwin.model import InputError, Scenario
 from crawltwin.model.checks import FloatArray
-from crawltwin.plan.evidence.slowdown import run_dry, slowdown_factor
+from crawltwin.plan.evidence.frontier import Growth, growth_of
+from crawltwin.plan.evidence.host_queues import HostQueues
+from crawltwin.plan.evidence.host_sizes import FOLLOWED, pages_left
+from crawltwin.plan.evidence.pace import shared_times
+from crawltwin.plan.settings import PlanSettings
+from crawltwin.plan.url_list import UrlList
 from crawltwin.plan.wording import in_time
 from fitting import CountLog, FitResult
 
-DRAWS = 4000
+DRAWS = 800
 EACH = 200
 """Pauses of one draw that are drawn one by one; the sum of more is normal."""
 MOST = 1e9
 """Pauses that are expected in one draw at most: more would not end within any lifetime."""
 ENDS = (0.05, 0.95)
 """The interval that is told: nine of ten crawls are done inside it."""
+LONGER = 1.1
+"""Hosts make the tail of a draw where it takes this many times as long as at the pace of the whole crawl."""
+KNOWN = 0.9
+"""Share of the pages whose host must be known."""
+
+
+FINISH_HEADINGS = ("what", "today", "under the policy")
 
 
 @dataclass(frozen=True)
@@ -43,44 +57,101 @@ class Finish:
         Seconds, pauses included; nine of ten crawls are done between `low` and `high`.
     running : float
         Mean time in the model while the crawler runs, without pauses.
+    tail : float
+        Share of the cases in which few slow hosts decide.
     """
 
     median: float
     low: float
     high: float
     running: float
+    tail: float = 0.0
 
     def in_words(self) -> str:
         """The answer in a clause."""
-        return f"{in_time(self.median)} (in nine of ten cases {in_time(self.low)} to {in_time(self.high)})"
+        if math.isinf(self.median):
+            return "no end in sight"
+        high = "without an end" if math.isinf(self.high) else in_time(self.high)
+        return f"{in_time(self.median)} (in nine of ten cases {in_time(self.low)} to {high})"
 
-    def to_json(self) -> dict[str, float]:
-        """Plain numbers, in seconds."""
-        return {"median": self.median, "low": self.low, "high": self.high, "running": self.running}
+    def to_json(self) -> dict[str, float | None]:
+        """Plain numbers, in seconds; None for what has no end."""
+        found = {"median": self.median, "low": self.low, "high": self.high, "running": self.running}
+        return {name: value if math.isfinite(value) else None for name, value in found.items()} | {"tail": self.tail}
 
 
 @dataclass(frozen=True)
 class FinishTimes:
-    """Both answers: today's crawl, and the recommended policy."""
+    """Both answers: today's crawl, and the recommended policy.
+
+    Parameters
+    ----------
+    urls : int
+        Known now.
+    today, plan : Finish
+    pauses : int
+        In the log.
+    hosts_known : bool
+        Whether the list tells how many URLs each host has.
+    growth : Growth or None
+        What the log tells of the frontier.
+    today_grown, plan_grown : Finish or None
+        With the URLs that will be found on the way.
+    """
 
     urls: int
     today: Finish
     plan: Finish
     pauses: int
-    rate_doubted: bool
+    hosts_known: bool = False
+    growth: Growth | None = None
+    today_grown: Finish | None = None
+    plan_grown: Finish | None = None
 
     def in_words(self) -> str:
-        """Both answers as a sentence."""
-        counted = _pauses(self.pauses)
-        doubt = "" if self.rate_doubted else "; the doubt of the fitted rate is not known and not counted in"
-        return (
-            f"{self.urls:,} URLs are fetched in {self.plan.in_words()} under the policy, in {self.today.in_words()} "
-            f"today; {counted}; the drift of its pace is counted in{doubt}. Links that are found on the way are not."
-        )
+        """Both answers, and what limits them."""
+        both = f"in {self.plan.in_words()} under the policy, in {self.today.in_words()} today"
+        words = [f"{self.urls:,} URLs are fetched {both}; {_pauses(self.pauses)}.", self._limit()]
+        if self.growth is None or self.today_grown is None or self.plan_grown is None:
+            words.append("Links that are found on the way are not counted: the log does not tell them.")
+        elif math.isinf(self.today_grown.median):
+            words.append(
+                f"With the links that are found on the way there is no end in sight: a page brings "
+                f"{self.growth.now:.2g} new URLs, and the frontier grows."
+            )
+        else:
+            words.append(
+                f"A page brings {self.growth.now:.2g} new URLs; with these it is {self.plan_grown.in_words()} under "
+                f"the policy, {self.today_grown.in_words()} today."
+            )
+        return " ".join(words)
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """The answers below `FINISH_HEADINGS`."""
+        found = [(f"the {self.urls:,} URLs that are known", self.today, self.plan)]
+        if self.today_grown is not None and self.plan_grown is not None:
+            found.append(("with those that they will bring", self.today_grown, self.plan_grown))
+        return [(what, today.in_words(), plan.in_words()) for what, today, plan in found]
+
+    def _limit(self) -> str:
+        if self.today.tail < 0.05:
+            return "The pace of the whole crawl decides."
+        given = "" if self.hosts_known else "; a list of the URLs (--urls FILE) would tell how many each host has"
+        return f"Few slow hosts are the last in {self.today.tail:.0%} of the cases{given}."
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""
-        return {"urls": self.urls, "today": self.today.to_json(), "plan": self.plan.to_json(), "pauses": self.pauses}
+        grown = {
+            name: None if one is None else one.to_json()
+            for name, one in (("today", self.today_grown), ("plan", self.plan_grown))
+        }
+        return {
+            "urls": self.urls,
+            "today": self.today.to_json(),
+            "plan": self.plan.to_json(),
+            "pauses": self.pauses,
+            "with_links": None if self.growth is None else grown | {"new_urls_per_page": self.growth.now},
+        }
 
 
 def _pauses(count: int) -> str:
@@ -89,24 +160,109 @@ def _pauses(count: int) -> str:
     return f"pauses like the {'one' if count == 1 else count} of the log are counted in"
 
 
-def finish_of(done: Completion, rates: FloatArray, fitted: float, fit: FitResult, seed: int) -> Finish:
-    """The law of the time to finish by simulation of its parts. Cost: milliseconds.
+def finish_times(
+    fit: FitResult, settings: PlanSettings, under: Sequence[tuple[Scenario, Solution]], rates: FloatArray
+) -> FinishTimes:
+    """When the URLs of the settings are done.
 
     Parameters
     ----------
+    under : sequence of (Scenario, Solution)
+        The policy and today, each at the mean pace and solved over the day.
+    rates : ndarray
+        Pages per second of both, a row for each resampled trace; without rows their doubt is not known.
+    """
+    wanted, urls = settings.urls, settings.url_count
+    if wanted is None or urls is None:
+        raise InputError("urls must be given to tell when they are done; got none")
+    growth = growth_of(fit.log, urls)
+    found: list[list[Finish]] = []
+    for column, (scenario, over_day) in enumerate(under):
+        # The pace of the log has its own doubt: of the rates on resampled traces their ratio to today's is left.
+        ratio = rates[:, column] / rates[:, 1] if rates.size else np.ones(1)
+        own = over_day.measures["arrival_rate"] * ratio / np.median(ratio)
+        done, slower = completion(scenario, urls), solve(scenario).measures["arrival_rate"] / own
+        counted = (None,) if growth is None else (None, growth)
+        found.append([finish_of(wanted, done, slower, fit, settings.seed, links) for links in counted])
+    (plan, *plan_grown), (today, *today_grown) = found
+    return FinishTimes(
+        urls,
+        today=today,
+        plan=plan,
+        pauses=fit.cleaning.pauses,
+        hosts_known=isinstance(wanted, UrlList),
+        growth=growth,
+        today_grown=next(iter(today_grown), None),
+        plan_grown=next(iter(plan_grown), None),
+    )
+
+
+def finish_of(
+    wanted: UrlList | int,
+    done: Completion,
+    slower: FloatArray,
+    fit: FitResult,
+    seed: int,
+    growth: Growth | None = None,
+) -> Finish:
+    """The law of the time to finish by simulation of its parts. Cost: a second for a thousand hosts.
+
+    Parameters
+    ----------
+    wanted : UrlList or int
+        The list, or its length.
     done : Completion
         In the fitted model.
-    rates, fitted : ndarray and float
-        Pages delivered per second over the resampled traces, and in the fit; without redraws the array is empty.
+    slower : ndarray
+        Draws of what its mean is multiplied by: the doubt of the fitted rates beside that of the pace of the log.
+    growth : Growth, optional
+        Then the URLs that will be found on the way are counted in.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(13,)))
-    factors = fitted / rng.choice(rates, DRAWS) if rates.size else np.ones(DRAWS)
-    spread = max(done.variance, 0.0) / done.mean
-    chance = rng.gamma(done.mean / spread, spread, DRAWS) if spread > 0 else np.full(DRAWS, done.mean)
-    running = chance * factors * slowdown_factor(*_history(fit), done.urls, _dry(fit), rng, DRAWS)
-    total = running + _paused(running, fit, rng)
-    low, median, high = np.quantile(total, (ENDS[0], 0.5, ENDS[1]))
-    return Finish(float(median), float(low), float(high), done.mean)
+    urls = float(wanted if isinstance(wanted, int) else wanted.total)
+    grown = np.full(DRAWS, urls) if growth is None else growth.totals(int(urls), rng, DRAWS)
+    ends = np.isfinite(grown)
+    urls_drawn = np.where(ends, grown, urls)
+    came, running = _history(fit)
+    relative = done.mean / (urls * running[-1] / came[-1]) * rng.choice(slower, DRAWS)
+    shared = shared_times(came, running, urls_drawn, rng) * relative
+    times = _with_hosts(wanted, urls_drawn, shared, fit, running, rng)
+    total = np.where(ends, times + _paused(times, fit, rng), np.inf)
+    low, median, high = np.quantile(total, (ENDS[0], 0.5, ENDS[1]), method="inverted_cdf")
+    return Finish(float(median), float(low), float(high), done.mean, float(np.mean(times > LONGER * shared)))
+
+
+def _with_hosts(
+    wanted: UrlList | int,
+    urls: FloatArray,
+    shared: FloatArray,
+    fit: FitResult,
+    running: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Draws of the running time with the queues of the hosts, where the log tells these."""
+    log = fit.log
+    if isinstance(log, CountLog) or log.host is None:
+        return shared
+    known = log.host != 0
+    if known.mean() < KNOWN or np.all(log.host == log.host[0]):
+        return shared
+    queues = HostQueues.of(log.host[known], running[known], None if log.took is None else log.took[known])
+    if isinstance(wanted, UrlList):
+        hosts, left = _listed(wanted, queues)
+        left = np.outer(urls / wanted.total, left)
+    else:
+        hosts, left = pages_left(queues.pages, queues.silence, queues.new, float(wanted), rng, urls.size)
+        left = left * (urls / wanted)[:, None]
+    tail = queues.rule * (1 - queues.replaced)
+    return np.where(rng.random(urls.size) < tail, queues.times(hosts, left, shared, rng), shared)
+
+
+def _listed(wanted: UrlList, queues: HostQueues) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Numbers of the hosts of a list in the log, -1 for others, and their URLs; of very many hosts those with most."""
+    keys = np.array(wanted.keys[:FOLLOWED], dtype=np.uint64)
+    at = np.minimum(np.searchsorted(queues.keys, keys), queues.keys.size - 1)
+    return np.where(queues.keys[at] == keys, at, -1), np.array(wanted.counts[:FOLLOWED], dtype=float)
 
 
 def _history(fit: FitResult) -> tuple[npt.NDArray[np.int64], FloatArray]:
@@ -117,10 +273,6 @@ def _history(fit: FitResult) -> tuple[npt.NDArray[np.int64], FloatArray]:
     gaps = np.diff(log.seconds, prepend=0.0)
     gaps[[stretch.first for stretch in fit.cleaning.stretches[1:]]] = 0.0
     return np.arange(1, gaps.size + 1), np.cumsum(gaps)
-
-
-def _dry(fit: FitResult) -> float:
-    return 0.0 if isinstance(fit.log, CountLog) else run_dry(fit.log.host)
 
 
 def _paused(running: FloatArray, fit: FitResult, rng: np.random.Generator) -> FloatArray:

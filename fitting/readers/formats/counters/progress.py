@@ -19,7 +19,8 @@ from fitting.readers.settings import ReadOptions
 from fitting.readers.times import stamps
 
 _LINE = re.compile(
-    rb"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)[ \t]+\d+[ \t]+-?\d+[ \t]+(\d{1,18})[ \t]+[\d.,]+\([^)\n]*\)[ \t]+"
+    rb"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)[ \t]+(\d{1,18})[ \t]+-?\d+[ \t]+(\d{1,18})[ \t]+"
+    rb"[\d.,]+\([^)\n]*\)[ \t]+"
     rb"[\d.,]+\([^)\n]*\)[ \t]+\d+[ \t]+(\d{1,9})",
     re.MULTILINE,
 )
@@ -44,7 +45,8 @@ class HeritrixProgress:
             found = _LINE.findall(block.text)
             yield Counts(
                 stamps.iso([row[0] for row in found])[0],
-                np.array([int(row[1]) for row in found], dtype=np.int64),
-                robots=np.array([int(row[2]) for row in found], dtype=np.int64),
+                np.array([int(row[2]) for row in found], dtype=np.int64),
+                robots=np.array([int(row[3]) for row in found], dtype=np.int64),
+                discovered=np.array([int(row[1]) for row in found], dtype=np.int64),
                 other_lines=block.text.count(b"\n") - len(found),
             )

@@ -55,6 +55,7 @@ class Heritrix(LineReader):
             took=took,
             worker=np.where(thread < 0, np.nan, thread),
             host=scan.host_hashes(block, start[:, 3], end[:, 3]),
+            parent=scan.hashes(block, start[:, 5], end[:, 5]),
             depth=scan.hops(block, start[:, 4], end[:, 4]),
             html=scan.begins_with(block, start[:, 6], end[:, 6], _HTML).astype(np.int8),
         )

@@ -1,8 +1,8 @@
 """Scrapy's own log: the engine's ``Crawled (200) <GET address>`` lines among everything else.
 
 The clock has whole seconds and local time unless the log's format was changed. Answers from Scrapy's cache are no
-deliveries. Tracebacks, statistics and other messages are counted as other lines, not as broken ones. ``Spider opened``
-begins a new run.
+deliveries. The referer is the page on which an address was found. Tracebacks, statistics and other messages are
+counted as other lines, not as broken ones. ``Spider opened`` begins a new run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d
 _LINE = re.compile(
     rb"^" + _TIME + rb" \[[^\]\n]{1,200}\] DEBUG: Crawled \((\d{3})\) <[A-Z]{1,10} ([^>\n]*+)>([^\n]*+)$", re.MULTILINE
 )
+_REFERER = re.compile(rb"\(referer: ([^)\n]*+)\)")
 _RUN = re.compile(rb"^" + _TIME + rb" \[[^\]\n]{1,200}\] INFO: Spider opened", re.MULTILINE)
 
 
@@ -53,7 +54,14 @@ class ScrapyLog(LineReader):
         reason[cached] = CACHED
         reason = reject_unwanted(reason, options, addresses=lambda: address)
         columns = Columns(time, page=keys(address), host=host_keys(address), zoned=zoned or not found)
+        columns.parent = keys([_referer(tail) for tail in rest])
         columns = keep(columns, reason)
         columns.run_starts = stamps.iso(_RUN.findall(text))[0] if b"Spider opened" in text else None
         columns.other_lines = text.count(b"\n") - len(found)
         return columns
+
+
+def _referer(tail: bytes) -> bytes:
+    """The referer at the end of a line; nothing for a seed."""
+    found = _REFERER.search(tail)
+    return b"" if found is None or found[1] == b"None" else found[1]

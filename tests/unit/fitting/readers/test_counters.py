@@ -18,19 +18,20 @@ LEGEND = (
 )
 
 
-def _progress(minute, downloaded, busy):
+def _progress(minute, downloaded, busy, discovered=966):
     return (
-        f"2008-06-02T16:{minute:02d}:00Z         966          43        {downloaded}         6.2(6.2)   157(157)"
+        f"2008-06-02T16:{minute:02d}:00Z       {discovered}          43      {downloaded}         6.2(6.2)   157(157)"
         f"             0             {busy}        13831         33408            1          24          14\n"
     )
 
 
 def test_heritrix_progress(written, utc):
-    path = written(LEGEND + _progress(0, 124, 3) + _progress(1, 211, 2) + _progress(2, 236, 0))
+    path = written(LEGEND + _progress(0, 124, 3) + _progress(1, 211, 2, 990) + _progress(2, 236, 0, 991))
     counts = read_counts(path)
     assert counts.format == "heritrix-progress"
     assert counts.count.tolist() == [87, 25]
     assert counts.robots.tolist() == [2, 0]
+    assert counts.discovered.tolist() == [24, 1]
     assert counts.start.tolist() == [utc("2008-06-02T16:00:00"), utc("2008-06-02T16:01:00")]
     assert (counts.end - counts.start).tolist() == [60 * 10**9] * 2
     with pytest.raises(InputError, match=r"one row per delivered page; got Heritrix progress-statistics.log"):

@@ -96,6 +96,20 @@ def test_heritrix_tells_thread_start_host_and_depth(written, utc):
     assert log.begin[0] == utc("2016-03-31T14:35:36.323")
     assert log.depth.tolist() == [3, 0, 52]
     assert log.host[0] == log.host[1] != log.host[2] != 0
+    found_on = log.parent[0]
+    seed = read_log(written(row.format("http://www.a.org/", "-", "1", "20160331143541000", 5)))
+    assert log.parent.tolist() == [found_on] * 3
+    assert found_on == seed.page[0], "the key of the page on which it was found"
+
+
+def test_scrapy_tells_the_page_on_which_another_was_found(written):
+    line = "2017-07-31 19:21:{:02d} [scrapy.core.engine] DEBUG: Crawled (200) <GET http://a.org/{}> (referer: {})\n"
+    log = read_log(written(line.format(23, 1, None) + line.format(24, 2, "http://a.org/1")))
+    assert log.parent.tolist() == [0, log.page[0]]
+    items = '{"url": "http://a.org/1", "timestamp": "2020-01-01T00:00:00Z", "referer": null}\n'
+    items += '{"url": "http://a.org/2", "timestamp": "2020-01-01T00:00:09Z", "referer": "http://a.org/1"}\n'
+    log = read_log(written(items))
+    assert log.parent.tolist() == [0, log.page[0]]
 
 
 def test_runs_of_scrapy_and_nutch_are_told(written, utc):

@@ -1,0 +1,99 @@
+r"""The time of further pages at the pace of the whole crawl, with its noise and its drift.
+
+Let T(n) be the running time in which the first n pages came. Where the pace is stationary, T(n + m) is m times the
+mean so far, and the relative error has the variance :math:`\kappa (1/m + 1/n)`, with :math:`\kappa` the noise of one
+page summed over its correlations; neighbouring batches of pages tell it. Beside that noise the pace may drift: on
+logarithmic scales T is taken as a Brownian motion, log T grows by :math:`p\,h + \sigma\sqrt h\,Z` while log n grows by
+h. With p = 1 and :math:`\sigma = 0` that is the steady crawl, and the forecast is "pages done over time elapsed"; p
+above 1 is a crawl that slows down. Most of the prior is the steady crawl. The posterior of p and :math:`\sigma` is
+summed on a grid, given T at half octaves of n back from the end of the log.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawltwin.model.checks import FloatArray
+
+SLOPES, SLOPE_DOUBT = np.linspace(0.3, 2.7, 49), 0.4
+"""Values of p, and the standard deviation of its prior around 1."""
+MOTIONS = np.concatenate([[0.0], 0.0005 * 2.0 ** np.arange(12)])
+"""Values of sigma squared, per factor e of pages."""
+STEADY = 0.8
+"""Prior probability of p = 1, and that of sigma = 0."""
+BATCHES = (8, 16, 32)
+"""Batches into which the pages are cut to tell their noise."""
+FEW = 30
+"""Pages up to which the noise of a page is that of a Poisson stream at least."""
+FEWEST, POINTS = 12, 12
+"""Pages from which on T(n) is looked at, and points of it at most."""
+
+
+def shared_times(
+    came: npt.NDArray[np.int64], running: FloatArray, urls: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Draws of the time that further pages take.
+
+    Parameters
+    ----------
+    came, running : ndarray
+        Pages that had come by these times, and the times without pauses; neither ever falls.
+    urls : ndarray
+        Further pages in each draw.
+    """
+    pages, elapsed, draws = int(came[-1]), float(running[-1]), urls.size
+    noise = page_noise(came, running)
+    at = _points(came, running)
+    steps, grown = np.diff(np.log(came[at])), np.diff(np.log(running[at]))
+    slope, motion = _posterior(steps, grown, noise * _spread(came[at[:-1]], came[at[1:]]), rng, draws)
+    ahead = np.log1p(urls / pages)
+    freedom = min(BATCHES[1], 1 + pages / 8)
+    doubted = noise * freedom / rng.chisquare(freedom, draws)
+    variance = doubted * _spread(np.array(pages), pages + urls) + motion * ahead
+    log_growth = slope * ahead + np.sqrt(variance) * rng.standard_normal(draws)
+    return elapsed * np.expm1(np.clip(log_growth, 1e-9, 300.0))
+
+
+def page_noise(came: npt.NDArray[np.int64], running: FloatArray) -> float:
+    """Relative variance of the time of one page, its correlations summed up: the largest that batches tell."""
+    found = [min(1.0, FEW / came[-1])]
+    for batches in BATCHES:
+        at = np.searchsorted(came, np.linspace(0, came[-1], batches + 1)[1:])
+        pages, times = np.diff(came[at]), np.diff(running[at])
+        pace = times[pages > 0] / pages[pages > 0]
+        if pace.size > 2 and pace.min() > 0:
+            found.append(float(pages.mean() * np.mean(np.diff(np.log(pace)) ** 2) / 2))
+    return float(max(found))
+
+
+def _spread(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> FloatArray:
+    """Variance of the growth of log T per unit of noise: (m / (n + m))^2 (1/m + 1/n) with n before and n + m after."""
+    more = after - before
+    return np.asarray((more / after) ** 2 * (1 / more + 1 / before))
+
+
+def _points(came: npt.NDArray[np.int64], running: FloatArray) -> npt.NDArray[np.intp]:
+    """Where T(n) is looked at: half octaves back from the end, the latest last."""
+    wanted = came[-1] * 2.0 ** (-0.5 * np.arange(POINTS))
+    at = np.unique(np.searchsorted(came, np.rint(wanted[wanted >= FEWEST])))
+    return np.asarray(at[(running[at] > 0) & (np.diff(came[at], prepend=0) > 0)])
+
+
+def _posterior(
+    steps: FloatArray, grown: FloatArray, noise: FloatArray, rng: np.random.Generator, draws: int
+) -> tuple[FloatArray, FloatArray]:
+    """Draws of p and of sigma squared from their posterior on the grid."""
+    slope, motion = (axis.ravel() for axis in np.meshgrid(np.append(SLOPES, 1.0), MOTIONS, indexing="ij"))
+    slab = np.exp(-(((SLOPES - 1) / SLOPE_DOUBT) ** 2) / 2)
+    prior = np.outer(
+        np.append((1 - STEADY) * slab / slab.sum(), STEADY),
+        np.where(MOTIONS == 0, STEADY, (1 - STEADY) / (MOTIONS.size - 1)),
+    ).ravel()
+    variance = noise + motion[:, None] * steps
+    fit = -0.5 * ((grown - slope[:, None] * steps) ** 2 / variance + np.log(variance)).sum(axis=1)
+    weight = prior * np.exp(fit - fit.max())
+    drawn = rng.choice(weight.size, draws, p=weight / weight.sum())
+    return slope[drawn], motion[drawn]

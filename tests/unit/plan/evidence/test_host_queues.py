@@ -1,0 +1,104 @@
+"""Queues of hosts under politeness: closed forms, and what a log tells of them."""
+
+import numpy as np
+import pytest
+
+from crawltwin.plan.evidence.host_queues import HostQueues, drained
+from crawltwin.plan.evidence.host_sizes import LAWS, SizeLaw, law_fits, pages_left, silence_likelihood
+
+
+def _drained(left, gap, capacity):
+    return float(drained(np.array([left], float), np.array([gap], float), np.array([capacity]))[0])
+
+
+def test_one_host_takes_its_delay_for_each_page():
+    assert _drained([120], [3.0], 1e9) == pytest.approx(360.0)
+
+
+def test_one_worker_takes_the_sum_over_all_hosts():
+    """A capacity of one page in 2 s, and hosts that would be faster by themselves."""
+    assert _drained([10, 20, 30], [0.1, 0.1, 0.1], 0.5) == pytest.approx(120.0, rel=0.01)
+
+
+def test_the_slowest_host_is_the_tail():
+    assert _drained([10, 20, 100], [1.0, 1.0, 5.0], 1e9) == pytest.approx(500.0)
+
+
+def test_capacity_is_shared_fairly():
+    """Three hosts of pace 1 share a capacity of 2: at 15 s two are done with 10, then the third runs alone."""
+    assert _drained([10, 10, 40], [1.0, 1.0, 1.0], 2.0) == pytest.approx(15 + 30, rel=0.01)
+    # A host that needs less than its share leaves the rest: paces 0.1, 0.95 and 0.95.
+    assert _drained([1, 19, 19], [10.0, 1.0, 1.0], 2.0) == pytest.approx(1 / 0.1 + 0.95 * 10 + 0.0, rel=0.06)
+
+
+def test_one_host_alone_is_nothing_but_its_queue():
+    times = np.arange(1.0, 101.0) * 4
+    queues = HostQueues.of(np.ones(100, dtype=np.uint64), times)
+    assert queues.gap == pytest.approx([4.0])
+    found = queues.times(np.array([0]), np.full((400, 1), 50.0), np.full(400, 200.0), np.random.default_rng(1))
+    assert np.median(found) == pytest.approx(200.0, rel=0.1)
+
+
+def test_hosts_in_random_order_do_not_rule_and_polite_ones_do():
+    rng = np.random.default_rng(1)
+    times = np.cumsum(rng.exponential(1.0, 2000))
+    assert HostQueues.of(rng.integers(1, 40, 2000).astype(np.uint64), times).rule < 0.1
+    # Forty hosts in turn, of which every second one runs dry half way.
+    turns = np.concatenate([np.tile(np.arange(1, 41), 25), np.tile(np.arange(1, 41, 2), 50)]).astype(np.uint64)
+    assert HostQueues.of(turns, times).rule > 0.95
+
+
+def test_hosts_that_are_replaced_leave_no_tail():
+    """Each host has ten pages in a row, and then the next one comes: such a crawl goes on."""
+    host = np.repeat(np.arange(1, 201), 10).astype(np.uint64)
+    queues = HostQueues.of(host, np.arange(1.0, 2001.0))
+    assert queues.new == pytest.approx(0.1)
+    assert queues.replaced == pytest.approx(0.9)
+    assert HostQueues.of(np.tile(np.arange(1, 41), 50).astype(np.uint64), np.arange(1.0, 2001.0)).replaced == 0.0
+
+
+def test_fetches_that_begin_when_politeness_allows_are_known():
+    """A delay of twice the fetch after each page; then one that waits for a worker as long as it happens."""
+    rng = np.random.default_rng(1)
+    took = rng.gamma(2.0, 0.5, 200)
+    prompt = np.cumsum(took) + np.cumsum(np.append(0.0, 2 * took[:-1]))
+    host = np.ones(200, dtype=np.uint64)
+    assert HostQueues.of(host, prompt, took).prompt > 0.8
+    waiting = np.cumsum(took + rng.exponential(5.0, 200))
+    assert HostQueues.of(host, waiting, took).prompt < 0.3
+    assert HostQueues.of(host, prompt).prompt == 0.5
+
+
+def test_laws_of_sizes_are_laws():
+    """Survival falls from 1, and what remains has the survival that it was drawn with."""
+    pages = np.array([0.0, 1.0, 7.0, 40.0])
+    for law in (SizeLaw(3.0, power=0.9), SizeLaw(30.0, shape=1.0), SizeLaw(30.0, shape=4.0)):
+        assert law.survival(np.zeros(1)) == pytest.approx([1.0])
+        uniform = np.full(4, 1e-3)
+        more = law.remaining(pages, uniform)
+        assert np.all(law.survival(pages + more) <= law.survival(pages) * uniform * (1 + 1e-9))
+        assert np.all(law.survival(pages + more - 1) >= law.survival(pages) * uniform * (1 - 1e-9))
+
+
+def test_the_sizes_of_dry_hosts_tell_their_law():
+    """Two hundred hosts of ten pages each that all ran dry: a Weibull law of a high shape."""
+    pages, silence = np.full(200, 10.0), np.full(200, 1e-9)
+    best = LAWS[int(np.argmax(law_fits(pages, silence)))]
+    assert best.shape == 4.0
+    sizes = np.ceil(np.random.default_rng(1).pareto(0.9, 400))
+    heavy = LAWS[int(np.argmax(law_fits(np.maximum(sizes, 1.0), np.full(400, 1e-9))))]
+    assert heavy.power > 0
+
+
+def test_what_is_left_sums_up_and_lies_with_living_hosts():
+    """Hosts 0 to 9 came to the end, hosts 10 to 99 were silent for hundreds of their gaps."""
+    first = np.zeros(100, dtype=np.intp)
+    last = np.where(np.arange(100) < 10, 9_999, 500)
+    silence = silence_likelihood(np.full(100, 50.0), first, last, 10_000)
+    assert silence[0] == 1.0
+    assert silence[-1] < 1e-100
+    hosts, left = pages_left(np.full(100, 50.0), silence, 0.0, 3000, np.random.default_rng(1), 200)
+    assert left.sum(axis=1) == pytest.approx(np.full(200, 3000.0))
+    assert set(hosts[left.sum(axis=0) > 0].tolist()) <= set(range(10))
+    hosts, left = pages_left(np.full(100, 50.0), silence, 0.01, 3000, np.random.default_rng(1), 200)
+    assert left[:, hosts < 0].sum() > 0.2 * left.sum(), "thirty new hosts have their part"

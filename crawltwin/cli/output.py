@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_FAULTS = 100
 """Faults that are told one by one."""
+LONGEST_FAULT = 2_000
+"""Characters of a fault that are shown: what comes from input may have any length."""
 
 
 def visible(text: object) -> str:
@@ -57,7 +59,8 @@ def complain(faults: Iterable[object]) -> None:
     """Say what is wrong on standard error, one line for each fault; of very many, the first ones and their number."""
     found = list(faults)
     for fault in found[:MOST_FAULTS]:
-        print(f"crawltwin: {visible(fault)}", file=sys.stderr)
+        words = visible(fault)
+        print(f"crawltwin: {words if len(words) <= LONGEST_FAULT else words[:LONGEST_FAULT] + ' ...'}", file=sys.stderr)
     if len(found) > MOST_FAULTS:
         print(f"crawltwin: {len(found) - MOST_FAULTS:,} more of the kind", file=sys.stderr)
 

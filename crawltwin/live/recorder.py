@@ -24,14 +24,20 @@ The `fate` of a delivery is "waiting" or "lost". `crawltwin fit` reads these fil
 from __future__ import annotations
 
 import json
+import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 FORMAT = "crawltwin live 1"
+logger = logging.getLogger(__name__)
 
 
 class Recorder:
     """Writes the record, one whole line at a time.
+
+    A crawl does not stop for its record: where it cannot be written any more (a full disk), it ends there, with a
+    warning. With a hole in it, it would tell wrong times.
 
     Parameters
     ----------
@@ -48,13 +54,18 @@ class Recorder:
         self.counts[event] = self.counts.get(event, 0) + 1
         if self._file is not None:
             line = json.dumps({"time": round(time, 6), "event": event, **fields}, separators=(",", ":"))
-            self._file.write(line + "\n")
+            try:
+                self._file.write(line + "\n")
+            except OSError as error:
+                logger.warning("crawltwin: the record ends here, the crawl goes on: %s", error.strerror)
+                self.close()
 
     def close(self) -> None:
         """Close the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):
+                file.close()
 
 
 def _opened(path: str | Path) -> TextIO:

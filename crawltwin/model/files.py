@@ -121,13 +121,9 @@ def read_bytes(path: str | Path, what: str, *, at_most: int = LARGEST, way_out: 
     """
     name = str(path)
     try:
-        found = Path(name).stat()
-        if stat.S_ISDIR(found.st_mode):
-            raise InputError(f"{what} must be a file; got the directory {name!r}")
-        if not stat.S_ISREG(found.st_mode):
-            raise InputError(f"{what} must be a regular file; got {name!r}, which is a device or a pipe")
-        if found.st_size > at_most:
-            raise InputError(f"{what} must have at most {at_most:,} bytes; got {found.st_size:,} in {name!r}")
+        size = regular_size(name, what)
+        if size > at_most:
+            raise InputError(f"{what} must have at most {at_most:,} bytes; got {size:,} in {name!r}")
         content = bytearray()
         with Path(name).open("rb") as stream:
             # Files of /proc have no size, and one that grows has another one by now.
@@ -143,6 +139,16 @@ def read_bytes(path: str | Path, what: str, *, at_most: int = LARGEST, way_out: 
     if len(content) > at_most:
         raise InputError(f"{what} must have at most {at_most:,} bytes; got more in {name!r}")
     return bytes(content)
+
+
+def regular_size(path: str | Path, what: str) -> int:
+    """Bytes of a regular file; a directory, and a device or a pipe, which may never end, is refused."""
+    found = Path(path).stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise InputError(f"{what} must be a file; got the directory {str(path)!r}")
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{what} must be a regular file; got {str(path)!r}, which is a device or a pipe")
+    return found.st_size
 
 
 def parse(text: str, name: str, *, json_text: bool = False) -> Any:

@@ -100,7 +100,8 @@ def connect(address: str) -> Any:
         return client(address, timeout=PATIENCE, set_as_default=False)
     except TimeoutError:
         raise _no_scheduler(address, f"which does not answer as a scheduler within {PATIENCE:g} s") from None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
+        # Another program's answer is taken for the length of a message: no memory holds it.
         reason = (str(error) or type(error).__name__).partition("\n")[0]
         raise _no_scheduler(address, f"which does not answer ({reason})") from None
 

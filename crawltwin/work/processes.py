@@ -18,28 +18,52 @@ _TRACKER = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
 def starting_workers() -> Iterator[None]:
     """What holds for the moment in which worker processes are started, because they inherit it.
 
-    Ctrl-C is ignored: a terminal sends it to the workers too, and one that is still importing would print a traceback
-    of its own. The process that cleans up after the workers does so in silence, also where they were killed.
+    Ctrl-C and SIGTERM wait until the workers are there: a terminal sends Ctrl-C to the workers too, and one that is
+    still importing would print a traceback of its own. Here they are heeded afterwards; the workers keep Ctrl-C
+    waiting for good. The process that cleans up after the workers does so in silence, also where they were killed.
     """
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = f"{before},{_TRACKER}" if before else _TRACKER
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main_thread else None
     try:
-        yield
+        _start_trackers()
+        with _waiting_signals():
+            yield
     finally:
-        if in_main_thread:
-            signal.signal(signal.SIGINT, handler)
         if before is None:
             del os.environ["PYTHONWARNINGS"]
         else:
             os.environ["PYTHONWARNINGS"] = before
 
 
+def _start_trackers() -> None:
+    """The processes that clean up: they are started first, because that ends all waiting of signals."""
+    from multiprocessing import resource_tracker
+
+    from joblib.externals.loky.backend.resource_tracker import ensure_running
+
+    resource_tracker.ensure_running()
+    ensure_running()
+
+
+@contextmanager
+def _waiting_signals() -> Iterator[None]:
+    """While this lasts, Ctrl-C and SIGTERM wait; they are heeded at its end."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def become_worker(owner: int) -> None:
     """The first thing that a worker process does: ignore Ctrl-C, and end when its owner is gone, however it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     threading.Thread(target=_end_with, args=(owner,), daemon=True).start()
 
 

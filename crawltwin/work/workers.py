@@ -134,11 +134,12 @@ def _in_processes(function: Callable[[Piece], Result], pieces: Sequence[Piece], 
 
     done = 0
     for attempt in range(TRIES):
-        with parallel_config("loky", initializer=become_worker, initargs=(os.getpid(),)), starting_workers():
-            # Enough pieces ahead that no worker waits for this process to hand out the next one.
-            parallel = Parallel(n_jobs=workers, return_as="generator", pre_dispatch="16*n_jobs")
-            results = parallel(delayed(function)(piece) for piece in pieces[done:])
+        results: Any = None
         try:
+            with parallel_config("loky", initializer=become_worker, initargs=(os.getpid(),)), starting_workers():
+                # Enough pieces ahead that no worker waits for this process to hand out the next one.
+                parallel = Parallel(n_jobs=workers, return_as="generator", pre_dispatch="16*n_jobs")
+                results = parallel(delayed(function)(piece) for piece in pieces[done:])
             with quiet_when_given_up():
                 for result in results:
                     done += 1
@@ -154,4 +155,5 @@ def _in_processes(function: Callable[[Piece], Result], pieces: Sequence[Piece], 
             with warnings.catch_warnings(), quiet_when_given_up():
                 # Whoever stops early, on a budget or Ctrl-C, knows that pieces were under way.
                 warnings.simplefilter("ignore", UserWarning)
-                results.close()
+                if results is not None:
+                    results.close()

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from crawltwin.model.errors import InputError
+from crawltwin.model.files import regular_size
 from fitting.readers.formats.counters.progress import HeritrixProgress
 from fitting.readers.input.streams import open_sources
 from fitting.readers.raw_log import RawLog
@@ -34,6 +35,8 @@ def with_running(log: RawLog, paths: Sequence[str | Path], options: ReadOptions)
     path = options.progress or _beside(log, paths)
     if path is None or log.robots is not None or not len(log):
         return log
+    if Path(path).exists():
+        regular_size(path, "the progress log")
     with open_sources(path) as sources:
         parts = [part for source in sources for part in HeritrixProgress().read_counts(source, options)]
     time = np.concatenate([part.time for part in parts]) if parts else np.zeros(0, np.int64)

@@ -1,6 +1,7 @@
 """The record: written line by line, read back whole, and read by `crawltwin fit`."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,3 +178,15 @@ def test_a_record_that_tells_too_little_for_a_model_is_refused(tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             fit_record(Record.read(written(tmp_path / "record.jsonl", first, *pages)))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_ends_the_record_and_not_the_crawl(caplog):
+    recorder = Recorder("/dev/full")
+    for number in range(3):
+        recorder.write(float(number), "delivered", page=number)
+    recorder.close()
+    assert recorder.counts == {"delivered": 3}
+    assert [record.getMessage() for record in caplog.records] == [
+        "crawltwin: the record ends here, the crawl goes on: No space left on device"
+    ]

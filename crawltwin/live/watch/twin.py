@@ -162,7 +162,11 @@ class Twin:
             return
         threads = 1 if self._file is None else self._file.threads_per_robot
         content = PolicyFile(better.policy, threads).to_mapping(self.scenario.capacity) | {"cost": better.cost}
-        write_whole(self.policy_path, json.dumps(content, indent=1) + "\n")
+        try:
+            write_whole(self.policy_path, json.dumps(content, indent=1) + "\n")
+        except InputError as error:
+            self.tell(f"a better policy was found and not written: {error}")
+            return
         self.tell(
             f"a new policy was written: {better.policy.phrase}; cost {better.cost:.4g} instead of {better.before:.4g}, "
             f"{better.gain:.2g} saved, {better.gain - better.doubt:.2g} at least"

@@ -73,6 +73,7 @@ class Watcher:
         self.monitor.learn = settings.learn
         self.twin = None if scenario is None else Twin(scenario, policy_path, self.state.facts, tell)
         self._refit_at: float | None = None
+        self._unsaved = False
         for path in self.paths:
             if not Path(path).exists():
                 tell(f"{path} does not exist yet: waiting for it")
@@ -106,12 +107,12 @@ class Watcher:
             if raised or len(piece.text) > 1 << 19:
                 self._save()
         raised += monitor.settle(math.inf if final else None)
-        self._save()
+        self._save(final)
         for alarm in monitor.alarms[max(len(monitor.alarms) - raised, 0) :]:
             self.tell(alarm_words(alarm))
         if self.twin is not None:
             self._let_the_twin_follow(self.twin)
-            self._save()
+            self._save(final)
         return raised
 
     def _let_the_twin_follow(self, twin: Twin) -> None:
@@ -127,8 +128,20 @@ class Watcher:
         if monitor.reference is not None:
             facts["fitted"] = monitor.references
 
-    def _save(self) -> None:
-        self.state.save(self.state_path)
+    def _save(self, final: bool = False) -> None:
+        """Save the state; where that fails (a full disk) it is tried again at the next look.
+
+        What was counted since then is counted again by a watch that is started anew, from the state that was saved.
+        """
+        try:
+            self.state.save(self.state_path)
+            self._unsaved = False
+        except InputError as error:
+            if final:
+                raise
+            if not self._unsaved:
+                self.tell(f"the state is not saved, the watch goes on: {error}")
+            self._unsaved = True
 
     def _times(self, path: str, piece: Piece) -> list[float]:
         if piece.note:

@@ -108,6 +108,29 @@ def test_a_log_that_does_not_exist_yet_is_told(tmp_path):
     assert watcher.monitor.deliveries == 30
 
 
+def test_a_state_that_cannot_be_saved_does_not_end_the_watch(tmp_path):
+    """As on a full disk: told once, tried again at each look, and nothing is counted twice afterwards."""
+    log, folder, said = tmp_path / "crawl.log", tmp_path / "state", []
+    folder.mkdir()
+    lines = log_lines(900)
+    log.write_text("".join(lines[:300]))
+    watcher = watched(log, folder / "state", tell=said.append)
+    watcher.look()
+    (folder / "state").unlink()
+    folder.rmdir()
+    for end in (600, 900):
+        log.write_text("".join(lines[:end]))
+        watcher.look()
+    assert [words for words in said if "the state is not saved, the watch goes on" in words] == said[-1:]
+    with pytest.raises(InputError, match="the output file must be writable"):
+        watcher.look(final=True)
+    folder.mkdir()
+    watcher.look()
+    again = watched(log, folder / "state")
+    again.look(final=True)
+    assert again.monitor.deliveries == 900
+
+
 def test_a_state_file_of_something_else_is_refused(tmp_path):
     for text in ("{}", "[]", '{"format": "crawltwin watch 1", "positions": {}}', "not json"):
         (tmp_path / "state").write_text(text)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crawltwin.cli.main import COMMANDS, main
-from crawltwin.cli.output import MOST_FAULTS, visible
+from crawltwin.cli.output import LONGEST_FAULT, MOST_FAULTS, visible
 from crawltwin.model import examples
 from tests.conftest import REPOSITORY
 
@@ -151,6 +151,11 @@ def test_of_very_many_faults_the_first_are_told_and_their_number(tmp_path, capsy
     lines = complaint(["solve", str(path)], capsys).splitlines()
     assert len(lines) == MOST_FAULTS + 1
     assert lines[-1] == f"crawltwin: {1000 + 3 - MOST_FAULTS:,} more of the kind"  # three keys are missing
+
+
+def test_a_value_of_any_length_is_cut(capsys):
+    told = complaint(["solve", "no-such-file-" + "x" * 100_000], capsys)
+    assert len(told) < 2 * LONGEST_FAULT
 
 
 def command(*arguments: str, **more) -> subprocess.CompletedProcess[str]:

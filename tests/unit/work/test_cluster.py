@@ -51,6 +51,24 @@ def test_a_silent_listener_is_given_up_in_the_stated_time():
         list(workers.run(abs, [1], cluster=address))
 
 
+@pytest.mark.parametrize("answer", [b"\xff" * 64, b"\x01" + b"\x00" * 6 + b"\x40" + b"\x00" * 56, b"SSH-2.0-x\r\n" * 9])
+def test_a_program_that_answers_otherwise_is_no_scheduler(answer):
+    """Its first bytes are taken for numbers and lengths of messages, which no memory holds."""
+    address, listener = silent()
+
+    def reply() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            connection.sendall(answer)
+
+    threading.Thread(target=reply, daemon=True).start()
+    with listener, pytest.raises(InputError, match="cluster must be the address of a running Dask scheduler"):
+        list(workers.run(abs, [1, 2], cluster=address))
+
+
 def test_a_thread_whose_event_loop_runs_as_in_a_notebook_gets_the_same_answer():
     async def cell() -> list[int]:
         return list(workers.run(abs, [1], cluster="tcp://127.0.0.1:9"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from crawltwin.work.processes import starting_workers
 from tests.conftest import REPOSITORY
 
 PROGRAM = """
@@ -66,3 +67,24 @@ def test_no_worker_outlives_its_owner_and_none_complains(number, whole_group, co
             break
         time.sleep(0.1)
     assert [worker for worker in workers if alive(worker)] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_while_workers_start_is_heeded_afterwards(number):
+    """It was lost before: the work went on as if nobody had pressed Ctrl-C."""
+    before = signal.signal(number, signal.default_int_handler)
+    heard = []
+
+    def start() -> None:
+        with starting_workers():
+            os.kill(os.getpid(), number)
+            time.sleep(0.01)
+            heard.append("all workers are there")
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            start()
+    finally:
+        signal.signal(number, before)
+    assert heard
+    assert number not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

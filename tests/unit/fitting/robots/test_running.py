@@ -74,3 +74,9 @@ def test_a_constant_number_is_no_change_of_robots(tmp_path):
     found = fit(log, options=FEW)
     assert found.modes is None
     assert found.evened is not None
+
+
+def test_a_device_is_no_progress_log(tmp_path):
+    log, _ = crawl_log(tmp_path)
+    with pytest.raises(InputError, match="the progress log must be a regular file; got '/dev/zero'"):
+        read_log(log, options=ReadOptions(progress="/dev/zero"))

@@ -8,7 +8,9 @@ import pytest
 from crawltwin.cli import fit as fit_command
 from crawltwin.cli import plan as plan_command
 from crawltwin.cli.main import main
+from crawltwin.model.errors import InputError
 from crawltwin.model.settings import settings_of
+from crawltwin.plan.decide import plan
 from fitting.choose.settings import FitOptions
 from fitting.readers.settings import ReadOptions
 
@@ -49,3 +51,10 @@ def test_the_advice_can_be_followed_in_the_command_that_gives_it(command, mixtur
     assert "each object of a JSON log must be a delivery" not in told.err
     assert "got 9 in 18 rows" in told.err + told.out
     assert code in (1, 2)
+
+
+def test_the_doors_of_long_work_refuse_no_workers_before_it_begins():
+    with pytest.raises(InputError, match="workers must be a whole number, at least 1; got 0"):
+        ReadOptions(workers=0)
+    with pytest.raises(InputError, match="workers must be at most 1024; got 5,000"):
+        plan("nothing.log", workers=5000)

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from crawltwin.model import InputError
-from crawltwin.plan.decide import plan
 from crawltwin.work import workers
 from crawltwin.work.store import Store, key_of
-from fitting import ReadOptions
 
 
 def slow_square(number: int) -> int:
@@ -80,13 +78,6 @@ def test_no_more_processes_than_pieces_are_started(monkeypatch):
     monkeypatch.setattr(workers, "_in_processes", lambda *given: seen.append(given[2]) or usual(*given))
     assert len(set(workers.run(identity_of_process, [1, 2], workers=1000))) <= 2
     assert seen == [2]
-
-
-def test_the_doors_of_long_work_refuse_no_workers_before_it_begins():
-    with pytest.raises(InputError, match="workers must be a whole number, at least 1; got 0"):
-        ReadOptions(workers=0)
-    with pytest.raises(InputError, match="workers must be at most 1024; got 5,000"):
-        plan("nothing.log", workers=5000)
 
 
 # -- the store ----------------------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ class BMAP(Value):
             Z = np.full_like(limit, np.nan)
         # Phases that hardly ever lead to one another leave no digit in the deviation matrix.
         known = bool(np.abs(self.generator @ Z - limit + np.eye(self.phases)).max() < 1e-6)
-        if not known and not np.isfinite(t):
+        if not np.isfinite(Z).all() and not np.isfinite(t):
             raise ConvergenceError(
                 "the phases hardly ever lead to one another: the index of dispersion is beyond floating point. "
                 "Give each class of phases a process of its own"

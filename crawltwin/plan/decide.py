@@ -20,6 +20,7 @@ from crawltwin.plan.day.parts import WHOLE_DAY, at_pace, busiest_of, day_optimum
 from crawltwin.plan.day.schedule import DayPlan, busiest_pace, followed, kept_times, scenarios_of, schedule_of
 from crawltwin.plan.evidence.backlog import backlog_of
 from crawltwin.plan.evidence.clock import ClockChoice, ReadLog, read_otherwise, reading_taken
+from crawltwin.plan.evidence.counted import other_reading
 from crawltwin.plan.evidence.finish import FinishTimes, finish_times
 from crawltwin.plan.evidence.resampling import Uncertainty, uncertainty
 from crawltwin.plan.evidence.robot_law import fewer_robots
@@ -141,7 +142,6 @@ def _decide(
     fitted: FitResult, logs: Sequence[ReadLog], settings: PlanSettings, workers: int | None, steps: Steps
 ) -> Plan:
     scenario = scenario_of(fitted, settings)
-    bytes_rate = processing_rate_of(fitted, scenario.service)
     optimum, limited, clock, day = _choose(fitted, scenario, logs, settings, steps)
     chosen = scenario.replace(policy=optimum.best.policy)
     certificate = None
@@ -149,7 +149,7 @@ def _decide(
         certificate = steps.attempt(
             "proving that nothing is better", lambda: certify(scenario, optimum, max_nodes=5000)
         )
-    doubt = _doubt(fitted, optimum, bytes_rate, settings, day, workers, steps)
+    doubt = _doubt(fitted, optimum, processing_rate_of(fitted, scenario.service), settings, day, workers, steps)
     if day is not None:
         drawn = day
         day = steps.run("following the day", lambda: followed(drawn, doubt, chosen, steps.leave_out))
@@ -165,6 +165,8 @@ def _decide(
 
     bounds = None if clock is None else clock.bounds(settings, replayed)
     robots = robots_in_log(fitted, settings)
+    again = "reading the counts otherwise"
+    counted = steps.attempt(again, lambda: other_reading(fitted, chosen, settings)) if fitted.counted else None
     judged = ValidationPlan(margin=settings.margin, rare_margin=0, budget=settings.budget, seed=settings.seed)
     return Plan(
         fit=fitted,
@@ -198,15 +200,15 @@ def _decide(
         polling=steps.attempt("asking what polling costs", lambda: polling_of(under, parts)) or (),
         robots=robots,
         fewer=steps.attempt("asking about fewer robots", lambda: fewer_robots(fitted, chosen, settings)),
-        limiting=tuple(
-            words
-            for words in ("" if bounds is None else bounds.in_words(), *limits_of(fitted), robots.misfit())
-            if words
+        limiting=(
+            *(one.in_words() for one in (bounds, counted) if one is not None),
+            *filter(None, (*limits_of(fitted), robots.misfit())),
         ),
         remarks=remarks_on(fitted, settings),
         missing=tuple(steps.missing),
         seconds=steps.seconds,
         day=day,
+        counted=counted,
     )
 
 

@@ -15,6 +15,7 @@ from crawltwin.plan.choosing import Limited
 from crawltwin.plan.day.schedule import DayPlan
 from crawltwin.plan.evidence.backlog import Backlog
 from crawltwin.plan.evidence.clock import WORDS, ClockBounds
+from crawltwin.plan.evidence.counted import CountedReading
 from crawltwin.plan.evidence.finish import FinishTimes
 from crawltwin.plan.evidence.replayed import ReplayedNumbers
 from crawltwin.plan.evidence.resampling import Spread, Uncertainty
@@ -88,6 +89,8 @@ class Plan(Drawn):
         Parts of the day and their policies, where the rate follows the time of day. `optimum`, `solution`, `today` and
         `doubt` are then averages over the day, `solution` those of what is recommended; `check` and `backlog` are of
         the busiest part, `replay` of the part that agrees least, and `scenario` has the mean pace.
+    counted : CountedReading or None
+        Of counts, the reading that was not taken (batches or short bursts), where they do not exclude it.
     """
 
     fit: FitResult = field(repr=False)
@@ -115,6 +118,7 @@ class Plan(Drawn):
     clock: ClockBounds | None = None
     limiting: tuple[str, ...] = ()
     day: DayPlan | None = None
+    counted: CountedReading | None = None
 
     @property
     def policy(self) -> str:
@@ -313,6 +317,7 @@ class Plan(Drawn):
             ],
             "robots": self.robots.to_json(),
             "clock": None if self.clock is None else self.clock.to_json(),
+            "counted": None if self.counted is None else self.counted.to_json(),
             "fewer_robots": None if self.fewer is None else self.fewer.to_json(),
             "limits": None if self.limited is None else self.limited.to_json(),
             "cost_terms": {term.name: term.to_json() for term in self.terms},

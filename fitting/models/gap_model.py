@@ -23,7 +23,7 @@ class Structure:
 
     Parameters
     ----------
-    family : {"poisson", "renewal", "map2", "mmpp2", "map", "erlang"}
+    family : {"poisson", "renewal", "map2", "mmpp2", "map", "erlang", "batched"}
         How it was made.
     order : int
         Number of phases.
@@ -44,6 +44,7 @@ class Structure:
             "renewal": f"renewal, hyper-Erlang {stages}",
             "map2": "MAP(2), Diamond-Alfa",
             "mmpp2": f"MMPP({self.order}) by EM",
+            "batched": "Poisson in batches" if self.order == 1 else f"MMPP({self.order}) in batches",
             "map": f"MAP({self.order}) by EM",
             "erlang": f"Erlang branches {stages}",
         }[self.family]
@@ -57,6 +58,8 @@ class Structure:
         branches = len(self.stages)
         if self.family == "poisson":
             return 1
+        if self.family == "batched":
+            return self.order**2 + 1  # the mean size of the batches is fitted with the rest
         if self.family == "renewal":
             return 2 * branches - 1
         return 2 * branches + branches * (branches - 1) if self.family == "erlang" else self.order**2

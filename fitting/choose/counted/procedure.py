@@ -90,7 +90,7 @@ def fit_counts(log: CountLog, options: FitOptions, progress: Callable[[str], Non
         chosen=final,
         model=cheap.slowed(unit),
         process=process,
-        batch_test=BatchTest.untested("counts do not tell batches: single pages are assumed"),
+        batch_test=BatchTest.untested("counts do not tell batches"),
         sensitivity=(),
         sizes=None,
         obsolescence=None,
@@ -98,7 +98,7 @@ def fit_counts(log: CountLog, options: FitOptions, progress: Callable[[str], Non
         goodness=assess_counts(final.model, process, data, findings),
         warnings=(*log.notes, *words, *findings, *failed, *_approximate(scaled)),
         seed=options.seed,
-        cannot_tell=cannot_tell(data),
+        cannot_tell=cannot_tell(data, process.mean_batch),
         seconds=time.perf_counter() - began,
         versions=software_versions(),
     )

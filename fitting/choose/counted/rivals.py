@@ -3,7 +3,8 @@
 MMPPs are fitted in slices (`fitting.models.counted.occupation`), which is cheap for any count. Where the exact
 likelihood is affordable, a few exact EM steps follow and every rival is scored by it; else all are scored in slices,
 and each candidate says so. An MMPP varies at least like a Poisson stream: only where neighbouring counts differ less
-than that are Erlang stages and a MAP without structure tried.
+than that are Erlang stages and a MAP without structure tried. Where they differ more, pages may have come in bursts
+that are shorter than an interval or in batches: the same with batches of geometric sizes are rivals too.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ EXACT_EM = 1e8
 """Multiplications of a pass up to which exact EM steps are done: each costs some six passes."""
 REGULAR = 0.85
 """Local dispersion of the counts below which the stream is more regular than Poisson's."""
+IRREGULAR = 1.15
+"""Local dispersion above which batches are a rival explanation."""
 WINDOWS = (1, 5, 25)
 """Intervals over which rates are averaged before they are put into classes."""
 MOST_STAGES = 10
@@ -98,6 +101,9 @@ def _every(
     for order in SLICES if "mmpp2" in asked else ():
         if len(data) >= 15 * order**2:
             yield f"MMPP({order}) by EM", partial(_mmpp, train, order, affordable(data))
+    for order in (1, 2) if phi > IRREGULAR else ():
+        if ("poisson", "mmpp2")[order - 1] in asked and len(data) >= 15 * order**2:
+            yield f"{order} phases in batches", partial(_batched, train, order, phi)
     if "renewal" in asked and (phi < REGULAR or options.model == "renewal"):
         stages = min(max(round(1 / max(phi, 1e-9)), 2), MOST_STAGES)
         for count in sorted({max(stages - 1, 2), stages, min(stages + 1, MOST_STAGES)}):
@@ -137,6 +143,24 @@ def _mmpp(train: CountedIntervals, order: int, exact: bool) -> Scored:
         return _exactly(last.model, data, last.converged) if exact else (last.model, last.converged)
 
     return Scored(model, fitted, () if exact else (_words(run.model, train),))
+
+
+def _batched(train: CountedIntervals, order: int, phi: float) -> Scored:
+    """A Poisson stream or an MMPP whose pages come in batches, first with the spread of neighbouring counts."""
+    more = min((phi - 1) / (phi + 1), 0.9)
+    starts = (
+        [replace(CountedMap.poisson(train), slices=1)]
+        if order == 1
+        else [mmpp_start(train, order, window) for window in WINDOWS]
+    )
+    runs = [start.in_batches(more).refit(train, replace(_SLICED, steps=15)) for start in starts]
+    run = max(runs, key=lambda one: one.history[-1]).model.refit(train, _SLICED)
+
+    def fitted(data: Segments) -> tuple[GapModel, bool]:
+        last = run.model.refit(data, _SLICED)
+        return last.model, last.converged
+
+    return Scored(run.model, fitted)
 
 
 def _exactly(model: CountedMap, data: Segments, converged: bool) -> tuple[CountedMap, bool]:

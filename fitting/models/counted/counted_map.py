@@ -6,6 +6,7 @@ Two ways to the likelihood. *Exact*, for any MAP: `convolution`, whose cost grow
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self, TypeVar
@@ -16,6 +17,7 @@ from scipy.special import gammaincc
 
 from crawltwin.model.bmap import stationary
 from fitting.models.counted import convolution, occupation
+from fitting.models.counted.geometric_batches import compound
 from fitting.models.em import EmRun, EmSettings, run_em
 from fitting.models.gap_model import Structure
 from fitting.models.general_map import GeneralMap, MapSteps
@@ -23,6 +25,10 @@ from fitting.trace.segments import Float, Segments
 
 FASTEST = 20.0
 """Largest rate, in jumps per page, that the exact EM follows."""
+UNLIKELY, LARGEST_BATCH = 1e-9, 200
+"""Sizes of batches are cut where the rest of their law is that unlikely, or at this size."""
+MOST_MORE = 0.95
+"""Largest probability that a batch goes on: batches of twenty pages."""
 _NOTHING = np.empty((0, 0))
 _Counted = TypeVar("_Counted", bound="CountedMap")
 
@@ -35,6 +41,8 @@ class CountedMap(GeneralMap):
     ----------
     slices : int
         Slices per ordinary interval in which the phase is constant; 0 for the exact likelihood.
+    more : float
+        Probability that a batch goes on after a page, where pages come in batches of geometric sizes; in slices only.
     """
 
     unit_free = True
@@ -42,6 +50,7 @@ class CountedMap(GeneralMap):
     few_steps = 5
 
     slices: int = field(default=0, kw_only=True)
+    more: float = field(default=0.0, kw_only=True)
 
     @classmethod
     def poisson(cls, data: Segments) -> CountedMap:
@@ -54,6 +63,20 @@ class CountedMap(GeneralMap):
         """An MMPP by the rates of its phases and of the moves between them (the diagonal does not count)."""
         off = np.where(np.eye(rates.size, dtype=bool), 0.0, moves)
         return cls(off - np.diag(off.sum(axis=1) + rates), np.diag(rates), family="mmpp2", slices=slices)
+
+    def in_batches(self, more: float) -> Self:
+        """The same pages per second in batches, each of which goes on after a page with this probability."""
+        rates = np.diag(self.D1) * (1 - more) / (1 - self.more)
+        return self._with(np.where(np.eye(self.order, dtype=bool), 0.0, self.D0), rates, more)
+
+    def _with(self, off: Float, rates: Float, more: float) -> Self:
+        """An MMPP of batches by its moves, the rates of its phases and the law of the batches."""
+        size = 1 if more <= 0 else min(LARGEST_BATCH, math.ceil(math.log(UNLIKELY) / math.log(more)))
+        shares = more ** np.arange(size)
+        return replace(
+            self, D0=off - np.diag(off.sum(axis=1) + rates), D1=np.diag(rates), more=more,
+            q=(shares / shares.sum())[None, :], family="batched" if more > 0 else self.family,
+        )  # fmt: skip
 
     @property
     def structure(self) -> Structure:
@@ -70,14 +93,14 @@ class CountedMap(GeneralMap):
     @property
     def mean_gap(self) -> float:
         """Mean time between pages."""
-        return 1 / float(self.start @ self.D1.sum(axis=1))
+        return (1 - self.more) / float(self.start @ self.D1.sum(axis=1))
 
     def survival(self, points: Float) -> Float:
         """P(gap > x) of an arbitrary gap at each point."""
         return np.asarray(self._survival_by_phase(points) @ self.bmap().batch_phase_distribution)
 
     def with_batch_sizes(self, shares: Float) -> Self:
-        """The process itself: counts do not tell batches."""
+        """The process itself: its batches, if any, are a part of the model."""
         del shares
         return self
 
@@ -110,6 +133,8 @@ class CountedMap(GeneralMap):
             mean = (digits @ law.rates[:-1] + left * law.rates[-1]) * length / slices
             # P(Poisson(mean) < n) is the regularised incomplete gamma function of n.
             smaller = gammaincc(pages, np.maximum(mean, 0.0)) if pages else np.zeros(mean.size)
+            if self.more:
+                smaller = np.array([compound(int(pages), float(one), self.more)[2] for one in mean])
             result[t] = occupied[t] @ np.where(left >= 0, smaller, 0.0)
         return result + draws * own
 
@@ -127,7 +152,7 @@ class CountedMap(GeneralMap):
         length = float(np.median(data.gaps)) / self.slices
         moves = np.maximum(expm((self.D0 + self.D1) * length), 0.0)
         return occupation.SlicedLaw(
-            self.start, moves / moves.sum(axis=1, keepdims=True), np.diag(self.D1).copy(), length
+            self.start, moves / moves.sum(axis=1, keepdims=True), np.diag(self.D1).copy(), length, self.more
         )
 
     def _unsliced(self, law: occupation.SlicedLaw) -> Self:
@@ -138,8 +163,7 @@ class CountedMap(GeneralMap):
         if (values.real > 0).all() and np.linalg.cond(vectors) < 1e8:
             found = np.real((vectors * np.log(values.astype(complex))) @ np.linalg.inv(vectors))
         off = np.where(np.eye(self.order, dtype=bool), 0.0, np.maximum(found, 0.0)) / law.slice
-        diagonal = np.diag(off.sum(axis=1) + law.rates)
-        return replace(self, D0=off - diagonal, D1=np.diag(law.rates))
+        return self._with(off, law.rates, law.more)
 
 
 def _trace(data: Segments) -> convolution.CountTrace:
@@ -166,12 +190,16 @@ class _SlicedSteps:
         self._trace = _trace(data)
 
     def expect(self, model: occupation.SlicedLaw) -> tuple[float, tuple[Float, Float, Float, Float]]:
-        """Log-likelihood; time and pages by phase, moves between slices, first phases."""
+        """Log-likelihood; time and batches by phase, moves between slices, first phases."""
         return occupation.expectations(self._trace, model)
 
     def improve(self, model: occupation.SlicedLaw, expected: tuple[Float, Float, Float, Float]) -> occupation.SlicedLaw:
-        """Rates from pages over time, moves from their expected numbers."""
-        time, pages, moved, begin = expected
+        """Rates from batches over time, their mean size from pages over batches, moves from their expected numbers."""
+        time, batches, moved, begin = expected
         leaving = moved.sum(axis=1, keepdims=True)
         moves = np.where(leaving > 0, moved / np.maximum(leaving, 1e-300), model.moves)
-        return model._replace(start=begin / begin.sum(), moves=moves, rates=pages / np.maximum(time, 1e-300))
+        rates = batches / np.maximum(time, 1e-300)
+        if not model.more:
+            return model._replace(start=begin / begin.sum(), moves=moves, rates=rates)
+        more = min(max(1 - batches.sum() / self._trace.counts.sum(), 1e-9), MOST_MORE)
+        return model._replace(start=begin / begin.sum(), moves=moves, rates=rates, more=more)

@@ -13,6 +13,10 @@ itself, where :math:`Q = e^{(D_0 + D_1)h}`. The cost per interval is :math:`O(S^
 EM on the sliced chain: expected moves between slices give Q; of n pages the share :math:`\lambda_k o_k / \sum_l
 \lambda_l o_l` came in phase k, and :math:`\lambda_k` is expected pages over expected time. Both are exact, so the
 likelihood of the sliced chain never falls.
+
+Pages may come in batches of geometric sizes (`geometric_batches`): then :math:`\lambda` are rates of batches, the
+Poisson law is the compound one, expected batches stand where pages stood, and the mean size is pages over expected
+batches.
 """
 
 from __future__ import annotations
@@ -24,16 +28,21 @@ import numpy as np
 
 from crawltwin.work.compiling import njit
 from fitting.models.counted.convolution import CountTrace
+from fitting.models.counted.geometric_batches import compound
 from fitting.models.kernels import Float, Int
 
 
 class SlicedLaw(NamedTuple):
-    """Law of the phase in the first slice of a stretch, moves between slices, arrival rates, length of a slice."""
+    """Law of the phase in the first slice of a stretch, moves between slices, arrival rates, length of a slice.
+
+    `more` is the probability that a batch goes on after a page; 0: single pages.
+    """
 
     start: Float
     moves: Float
     rates: Float
     slice: float
+    more: float = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -43,10 +52,13 @@ def slices_of(length: float, slice_length: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _emissions(pages: int, length: float, slices: int, rates: Float, base: int, into: Float) -> float:
-    """Poisson probabilities over all numbers of slices by phase, relative to the largest; returns its logarithm.
+def _emissions(
+    pages: int, length: float, slices: int, rates: Float, more: float, base: int, into: Float, batches: Float
+) -> float:
+    """Probabilities of the pages over all numbers of slices by phase, relative to the largest; returns its logarithm.
 
-    A state is the numbers of slices in all phases but the last, in the number system of `base`.
+    `batches` takes the expected number of their batches. A state is the numbers of slices in all phases but the last,
+    in the number system of `base`.
     """
     order = rates.size
     size = base ** (order - 1)
@@ -62,7 +74,10 @@ def _emissions(pages: int, length: float, slices: int, rates: Float, base: int, 
             into[state] = -np.inf
             continue
         mean = (mean + rates[order - 1] * left) * length / slices
-        if mean > 0.0:
+        batches[state] = pages
+        if more > 0.0:
+            into[state], batches[state], _ = compound(pages, mean, more)
+        elif mean > 0.0:
             into[state] = pages * np.log(mean) - mean
         else:
             into[state] = 0.0 if pages == 0 else -np.inf
@@ -71,7 +86,7 @@ def _emissions(pages: int, length: float, slices: int, rates: Float, base: int, 
         top = 0.0
     for state in range(size):
         into[state] = np.exp(into[state] - top)
-    return top - math.lgamma(pages + 1.0)
+    return top if more > 0.0 else top - math.lgamma(pages + 1.0)
 
 
 @njit(cache=True, nogil=True)
@@ -108,10 +123,11 @@ def forward(trace: CountTrace, law: SlicedLaw, before: Float, below: Float) -> t
     before the count is seen, if they have as many rows as the trace.
     """
     lengths, counts, first = trace
-    start, moves, rates, slice_length = law
+    start, moves, rates, slice_length, more = law
     n, order = lengths.size, start.size
     base, strides, emitted, paths = _room(slices_of(lengths.max(), slice_length), order)
     size = emitted.size
+    batches = np.empty(size)
     result, scale = np.empty(n), np.empty(n)
     ends, state, end = np.empty((n, order)), np.empty(order), np.empty(order)
     keep, occupied = before.shape[0] == n, below.shape[0] == n
@@ -123,7 +139,7 @@ def forward(trace: CountTrace, law: SlicedLaw, before: Float, below: Float) -> t
         if keep:
             before[t] = state
         slices = slices_of(lengths[t], slice_length)
-        log_top = _emissions(counts[t], lengths[t], slices, rates, base, emitted)
+        log_top = _emissions(counts[t], lengths[t], slices, rates, more, base, emitted, batches)
         paths[:slices] = 0.0
         _spread(state, moves, strides, slices, paths)
         end[:] = 0.0
@@ -145,9 +161,12 @@ def forward(trace: CountTrace, law: SlicedLaw, before: Float, below: Float) -> t
 
 @njit(cache=True, nogil=True)
 def expectations(trace: CountTrace, law: SlicedLaw) -> tuple[float, tuple[Float, Float, Float, Float]]:
-    """One E step: log-likelihood; expected time and pages by phase, moves between slices, first phases of stretches."""
+    """One E step: log-likelihood; expected time and batches by phase, moves between slices, first phases of stretches.
+
+    Single pages are batches of one.
+    """
     lengths, counts, first = trace
-    start, moves, rates, slice_length = law
+    start, moves, rates, slice_length, more = law
     n, order = lengths.size, start.size
     before = np.empty((n, order))
     scores, scale, ends = forward(trace, law, before, np.empty((0, 0)))
@@ -156,13 +175,14 @@ def expectations(trace: CountTrace, law: SlicedLaw) -> tuple[float, tuple[Float,
         likelihood += score
     base, strides, emitted, paths = _room(slices_of(lengths.max(), slice_length), order)
     size = emitted.size
+    batches = np.empty(size)
     back, earlier = np.empty((size, order)), np.empty((size, order))
     spent, pages, begin = np.zeros(order), np.zeros(order), np.zeros(order)
     moved, share, beta = np.zeros((order, order)), np.empty(order), np.ones(order)
     stretch = first.size - 1
     for t in range(n - 1, -1, -1):
         slices = slices_of(lengths[t], slice_length)
-        _emissions(counts[t], lengths[t], slices, rates, base, emitted)
+        _emissions(counts[t], lengths[t], slices, rates, more, base, emitted, batches)
         paths[:slices] = 0.0
         _spread(before[t], moves, strides, slices, paths)
         step = lengths[t] / slices
@@ -182,7 +202,7 @@ def expectations(trace: CountTrace, law: SlicedLaw) -> tuple[float, tuple[Float,
             for k in range(order):
                 spent[k] += weight * share[k] * step
                 if counts[t] > 0:
-                    pages[k] += weight * counts[t] * rates[k] * share[k] / mean
+                    pages[k] += weight * batches[state] * rates[k] * share[k] / mean
         for s in range(slices - 2, -1, -1):
             for state in range(size):
                 for i in range(order):

@@ -110,6 +110,30 @@ def test_poisson_counts_and_regular_ones():
     assert 3 <= best.order <= 5
 
 
+def test_pages_in_batches_are_told_from_single_ones():
+    """Neighbouring counts differ three times as much as Poisson ones do: geometric batches of two pages."""
+    rng = np.random.default_rng(8)
+    sizes = 0.5 ** np.arange(1, 31)
+    drawn = BMAP.poisson(10.0, sizes / sizes.sum()).sample(rng, 8_000)
+    pages = np.bincount(drawn.times.astype(np.int64), drawn.sizes)[:600].astype(np.int64)
+    data = CountedIntervals(np.ones(600), pages, np.zeros(1, np.int64))
+    assert local_dispersion(data) == pytest.approx(3, rel=0.2)
+    found, failed = fit_rivals(data, FitOptions(methods=("poisson",)))
+    assert not failed
+    plain, batched = found
+    assert (plain.method, batched.method, batched.name) == ("poisson", "batched", "Poisson in batches")
+    assert batched.bic < plain.bic - 100
+    process = batched.model.bmap()
+    assert process.mean_batch == pytest.approx(2, rel=0.15)
+    assert process.page_rate == pytest.approx(pages.mean(), rel=1e-4)
+    assert batched.model.mean_gap == pytest.approx(1 / pages.mean())
+    ranks = np.sort(batched.model.residuals(data))
+    assert np.abs(ranks - (np.arange(600) + 0.5) / 600).max() < 1.63 / 600**0.5  # Kolmogorov, 1%
+    # Poisson counts leave no room for batches.
+    single = CountedIntervals(np.ones(600), rng.poisson(20, 600), np.zeros(1, np.int64))
+    assert [one.method for one in fit_rivals(single, FitOptions(methods=("poisson",)))[0]] == ["poisson"]
+
+
 def test_large_counts_are_fitted_in_slices_and_it_is_said(written):
     rng = np.random.default_rng(2)
     level = np.where(rng.random(200).cumsum() % 20 < 10, 9000, 6000)

@@ -5,11 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from scipy.linalg import expm
-from scipy.stats import poisson
+from scipy.stats import nbinom, norm, poisson
 
 from crawltwin.model.errors import ConvergenceError
 from fitting.models.counted import convolution, occupation
 from fitting.models.counted.counted_map import CountedMap
+from fitting.models.counted.geometric_batches import compound
 from fitting.models.em import EmSettings, Monitor
 from fitting.trace.segments import CountedIntervals
 
@@ -86,6 +87,32 @@ def test_probability_of_smaller_counts():
     assert below[0, 0] == pytest.approx((start @ expm(both * LENGTHS[0])[:order]).sum(), abs=1e-12)
 
 
+def _counted_pages(pages, mean, more):
+    """P(pages) summed over the number of batches; given it, the pages beyond one of each are negative binomial."""
+    if pages == 0:
+        return poisson.pmf(0, mean)
+    return sum(poisson.pmf(k, mean) * nbinom.pmf(pages - k, k, 1 - more) for k in range(1, pages + 1))
+
+
+@pytest.mark.parametrize("more", [0.0, 0.2, 0.55, 0.9])
+@pytest.mark.parametrize("mean", [0.01, 1.5, 40.0])
+def test_pages_in_batches(mean, more):
+    law = [_counted_pages(n, mean, more) for n in range(60)]
+    for pages in (0, 1, 2, 7, 59):
+        log_own, batches, below = compound(pages, mean, more)
+        ways = [poisson.pmf(k, mean) * nbinom.pmf(pages - k, k, 1 - more) for k in range(1, pages + 1)]
+        assert log_own == pytest.approx(np.log(law[pages]), abs=1e-9)
+        assert below == pytest.approx(sum(law[:pages]), abs=1e-12)
+        assert batches == pytest.approx(np.dot(np.arange(1, pages + 1), ways) / law[pages] if pages else 0.0)
+
+
+def test_many_pages_in_batches_are_a_normal_law():
+    """A thousand batches of two pages: the mean 2000, the variance three times that."""
+    logs = np.array([compound(n, 1000.0, 0.5)[0] for n in range(1600, 2401)])
+    assert np.exp(logs) == pytest.approx(norm.pdf(np.arange(1600, 2401), 2000, np.sqrt(6000)), abs=2e-4)
+    assert compound(2000, 1000.0, 0.5)[2] == pytest.approx(0.5, abs=0.01)
+
+
 def _by_paths(law):
     """The sliced likelihood of the first three intervals, summed over every path of phases."""
     lengths, counts = LENGTHS[:3], COUNTS[:3]
@@ -95,24 +122,32 @@ def _by_paths(law):
         weight = law.start[path[0]] * np.prod([law.moves[a, b] for a, b in itertools.pairwise(path)])
         at = 0
         for many, length, pages in zip(slices, lengths, counts):
-            weight *= poisson.pmf(pages, law.rates[list(path[at : at + many])].sum() * length / many)
+            weight *= _counted_pages(pages, law.rates[list(path[at : at + many])].sum() * length / many, law.more)
             at += many
         total += weight
     return np.log(total)
 
 
-@pytest.mark.parametrize("order", [2, 3])
-def test_sliced_likelihood_is_that_of_all_paths(order):
+@pytest.mark.parametrize("more", [0.0, 0.4])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_sliced_likelihood_is_that_of_all_paths(order, more):
     rng = np.random.default_rng(order)
     moves = rng.random((order, order))
     law = occupation.SlicedLaw(
-        np.full(order, 1 / order), moves / moves.sum(axis=1, keepdims=True), 5 * rng.random(order), 0.5
+        np.full(order, 1 / order), moves / moves.sum(axis=1, keepdims=True), 5 * rng.random(order), 0.5, more
     )
     trace = convolution.CountTrace(LENGTHS[:3], COUNTS[:3], np.zeros(1, np.int64))
     likelihood, (time, pages, moved, _) = occupation.expectations(trace, law)
     assert likelihood == pytest.approx(_by_paths(law), abs=1e-12)
-    assert (time.sum(), pages.sum()) == pytest.approx((LENGTHS[:3].sum(), COUNTS[:3].sum()))
+    assert time.sum() == pytest.approx(LENGTHS[:3].sum())
     step = 1e-6
+    if more:
+        # Fisher's identity for the sizes: pages that follow in their batch, and batches that end.
+        up, down = (_by_paths(law._replace(more=more + sign)) for sign in (step, -step))
+        slope = (COUNTS[:3].sum() - pages.sum()) / more - pages.sum() / (1 - more)
+        assert (up - down) / (2 * step) == pytest.approx(slope, abs=1e-6)
+    else:
+        assert pages.sum() == pytest.approx(COUNTS[:3].sum())
     for i in range(order):
         up, down = (law._replace(rates=law.rates + sign * np.eye(order)[i]) for sign in (step, -step))
         slope = (_by_paths(up) - _by_paths(down)) / (2 * step)

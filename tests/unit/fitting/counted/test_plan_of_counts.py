@@ -5,8 +5,13 @@ import json
 import numpy as np
 import pytest
 
+from analytic import optimize
 from crawltwin.cli.main import main
-from crawltwin.model import Scenario
+from crawltwin.model import BMAP, Scenario, ThresholdPolicy
+from crawltwin.plan.evidence.counted import other_reading
+from crawltwin.plan.prepare import scenario_of
+from crawltwin.plan.settings import PlanSettings
+from fitting import FitOptions, fit
 
 
 @pytest.fixture
@@ -66,3 +71,26 @@ def test_counters_that_allow_no_plan(tmp_path, capsys):
     assert "got 8 intervals with 56 pages" in answer["reason"]
     assert main(["fit", str(path)]) == 2
     assert "at least 30 intervals" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_other_reading_of_counts_is_told_with_what_it_may_cost(tmp_path):
+    """Batches of one to four pages: single pages in short bursts are as likely, and ask for another policy."""
+    rng = np.random.default_rng(4)
+    drawn = BMAP.poisson(20 / 60 / 2.5, [0.25] * 4).sample(rng, 8_000)
+    totals = np.concatenate([[0], np.cumsum(drawn.sizes)])[np.searchsorted(drawn.times, np.arange(400) * 60.0)]
+    lines = "".join(f"{1_714_550_400 + 60 * k},{total}\n" for k, total in enumerate(totals))
+    path = tmp_path / "counts.csv"
+    path.write_text("time,pages_total\n" + lines)
+    settings = PlanSettings(robots=3, capacity=10, service_mean=2.2, obsolescence_mean=3600.0)
+    fitted = fit(path, options=FitOptions(methods=("poisson", "mmpp2"), repetitions=20, refits=0))
+    assert fitted.chosen.method == "batched"
+    scenario = scenario_of(fitted, settings)
+    chosen = scenario.replace(policy=optimize(scenario).best.policy)
+    found = other_reading(fitted, chosen, settings)
+    assert not found.batched and found.model.startswith("MMPP")
+    assert found.above > 0 and found.best != chosen.policy.short
+    assert "had pages come one by one, in bursts shorter than an interval" in found.in_words()
+    # Under the policy that the other reading asks for nothing is lost there.
+    there = other_reading(fitted, scenario.replace(policy=ThresholdPolicy.from_text(found.best)), settings)
+    assert there.above == pytest.approx(0, abs=1e-9)

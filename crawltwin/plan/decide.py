@@ -20,7 +20,6 @@ from crawltwin.plan.day.parts import WHOLE_DAY, at_pace, busiest_of, day_optimum
 from crawltwin.plan.day.schedule import DayPlan, busiest_pace, followed, kept_times, scenarios_of, schedule_of
 from crawltwin.plan.evidence.backlog import backlog_of
 from crawltwin.plan.evidence.clock import ClockChoice, ReadLog, read_otherwise, reading_taken
-from crawltwin.plan.evidence.counted import other_reading
 from crawltwin.plan.evidence.finish import FinishTimes, finish_times
 from crawltwin.plan.evidence.resampling import Uncertainty, uncertainty
 from crawltwin.plan.evidence.robot_law import fewer_robots
@@ -38,6 +37,7 @@ from crawltwin.plan.result import Plan
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.steps import StepProgress, Steps
 from crawltwin.plan.what_if.assumed import assumptions
+from crawltwin.plan.what_if.counted import other_reading
 from crawltwin.plan.what_if.polling import polling_of
 from crawltwin.plan.what_if.variations import what_if
 from crawltwin.work.workers import check_workers

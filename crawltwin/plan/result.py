@@ -15,7 +15,6 @@ from crawltwin.plan.choosing import Limited
 from crawltwin.plan.day.schedule import DayPlan
 from crawltwin.plan.evidence.backlog import Backlog
 from crawltwin.plan.evidence.clock import WORDS, ClockBounds
-from crawltwin.plan.evidence.counted import CountedReading
 from crawltwin.plan.evidence.finish import FinishTimes
 from crawltwin.plan.evidence.replayed import ReplayedNumbers
 from crawltwin.plan.evidence.resampling import Spread, Uncertainty
@@ -27,6 +26,7 @@ from crawltwin.plan.evidence.verdict import PlanVerdict, undecided
 from crawltwin.plan.prepare import Input
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.what_if.assumed import Assumption
+from crawltwin.plan.what_if.counted import CountedReading
 from crawltwin.plan.what_if.polling import PolledPoint
 from crawltwin.plan.what_if.sweeps import Sweep
 from crawltwin.plan.wording import UNIT_OF_KIND, instruction, listed

@@ -8,9 +8,9 @@ import pytest
 from analytic import optimize
 from crawltwin.cli.main import main
 from crawltwin.model import BMAP, Scenario, ThresholdPolicy
-from crawltwin.plan.evidence.counted import other_reading
 from crawltwin.plan.prepare import scenario_of
 from crawltwin.plan.settings import PlanSettings
+from crawltwin.plan.what_if.counted import other_reading
 from fitting import FitOptions, fit
 
 

@@ -91,19 +91,23 @@ class Store:
         text = json.dumps(_encode(piece))
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, f"{_checksum(key, text)}\n{text}")
+        write_whole(path, _whole(key, text.encode()))
 
-    def _read(self, key: str) -> str | None:
+    def _read(self, key: str) -> bytes | None:
         try:
-            checksum, _, text = self._path(key).read_text().partition("\n")
-        except (OSError, UnicodeDecodeError):
+            found = self._path(key).read_bytes()
+        except OSError:
             return None
-        return text if _checksum(key, text) == checksum else None
+        _, _, text = found.partition(b"\n")
+        return text if found == _whole(key, text) else None
 
 
-def _checksum(key: str, text: str) -> str:
-    """Of the content and of the key that it was made for: a file under another name counts as damaged too."""
-    return hashlib.sha256(f"{key}\n{text}".encode()).hexdigest()
+def _whole(key: str, text: bytes) -> bytes:
+    """The file of a piece: a checksum of the content and of the key that it was made for, then the content.
+
+    It is compared byte for byte: a file under another name or with other line ends counts as damaged too.
+    """
+    return hashlib.sha256(f"{key}\n".encode() + text).hexdigest().encode() + b"\n" + text
 
 
 def _encode(item: Any) -> Any:

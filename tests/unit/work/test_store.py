@@ -90,3 +90,16 @@ def test_a_damaged_piece_counts_as_missing(tmp_path: Path, damage: str):
     with pytest.raises(KeyError):
         store.get("k1")
     assert store.get("k2") == {"cost": 2.5}
+
+
+def test_no_change_of_one_byte_goes_unseen(tmp_path: Path):
+    """Neither in the content nor in the checksum, nor in the line end between them."""
+    store = Store(tmp_path)
+    store.put("k1", {"cost": 1.5})
+    file = tmp_path / "k1" / "k1.json"
+    whole = file.read_bytes()
+    changed = [whole[:i] + bytes([other]) + whole[i + 1 :] for i in range(len(whole)) for other in (whole[i] ^ 1, 13)]
+    longer = [whole[:i] + extra + whole[i:] for i in range(len(whole) + 1) for extra in (b"\r", b"\n", b"\0")]
+    for damaged in changed + longer:
+        file.write_bytes(damaged)
+        assert "k1" not in store, damaged

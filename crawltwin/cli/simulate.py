@@ -51,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", metavar="DIR", help="keep finished replications there, and go on from them")
     other = parser.add_argument_group("other questions")
     other.add_argument(
-        "--trace", metavar="FILE", help="replay these batches (CSV or Parquet: time, pages, robot, bytes)"
+        "--trace",
+        metavar="FILE",
+        help="replay these batches (CSV or Parquet: time, pages, robot; or pages: time, bytes, batch)",
     )
     other.add_argument("--processing-rate", type=real, metavar="R", help="with --trace: bytes indexed per unit of time")
     other.add_argument("--recorded-robots", type=whole, metavar="N", help="with --trace: robots that made it")

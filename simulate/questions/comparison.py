@@ -3,8 +3,9 @@
 All policies run the same replications of one seed, so they meet the same phases, coins, indexing and obsolescence
 times as far as their decisions allow, and the noise that they share cancels in the difference. The interval of a
 difference is Student's t on the differences of the replications' pseudo-values; with several policies it is widened
-(Bonferroni) so that all differences from the first policy hold together at the stated confidence. Where neither policy
-saw any case in any replication, the limits of both make that of the difference.
+(Bonferroni) so that all differences from the first policy hold together at the stated confidence. Where the difference
+is the same in every replication, because no policy saw any case or because their runs never parted, the replications
+say nothing about how far it may lie elsewhere: the limits of both make that of the difference, as of independent runs.
 """
 
 from __future__ import annotations
@@ -209,7 +210,7 @@ def _differences(samples: Mapping[str, Sample], confidence: float) -> list[Diffe
             apart = float(mine.var(ddof=1) + first.var(ddof=1))
             saved = 1 - float(gaps.var(ddof=1)) / apart if apart > 0 else 0.0
             interval = student(float(gaps.mean()), float(standard_errors(gaps)), gaps.size, joint)
-            if apart == 0.0:
+            if np.ptp(gaps) == 0.0:
                 interval = _apart(own[name][measure], own[base][measure])
             stated = Interval(interval.value, interval.low, interval.high, confidence)
             found.append(Difference(name, measure, stated, saved))
@@ -217,10 +218,11 @@ def _differences(samples: Mapping[str, Sample], confidence: float) -> list[Diffe
 
 
 def _apart(mine: Interval, first: Interval) -> Interval:
-    """The difference of two numbers of which no replication differs from the next: from the limits of each.
+    """A difference that no replication changes: from the limits of each number, as if their runs were independent.
 
-    Where neither policy lost a page, say, the losses have upper limits, and so has their difference (the rule of Zou
-    and Donner, Statistics in Medicine 27, 2008).
+    Where neither policy lost a page, say, the losses have upper limits, and so has their difference. Where two policies
+    differ at levels that no run reached, their runs are the same, which proves no difference of 0 (the rule of Zou and
+    Donner, Statistics in Medicine 27, 2008).
     """
     value = mine.value - first.value
     low = value - math.hypot(mine.value - mine.low, first.high - first.value)

@@ -127,21 +127,27 @@ class RecordedTrace:
     def read(cls, path: str | Path) -> RecordedTrace:
         """A CSV or Parquet file of batches (`time`, `pages`, `robot`) or of pages (`time`, `bytes`, `batch`).
 
-        `time` is needed, the rest is optional. With `bytes` a row is a page: rows of one `batch`, or of one moment
-        where there is no such column, are delivered together.
+        `time` is needed, the rest is optional. With `bytes` or `batch` a row is a page: rows of one `batch`, or of one
+        moment where there is no such column, are delivered together; `pages` has no place there.
         """
         table = _table(Path(path))
         if "time" not in table:
             raise InputError(
                 f"the trace must have a column time; got {', '.join(map(str, table.columns))} in {str(path)!r}"
             )
-        if "bytes" not in table:
+        by_page = [name for name in ("bytes", "batch") if name in table]
+        if not by_page:
             return cls(table["time"], table.get("pages"), table.get("robot"))
+        if "pages" in table:
+            raise InputError(
+                f"the trace must have rows of batches or rows of pages; got a column pages beside {by_page[0]} in "
+                f"{str(path)!r}. Leave out pages where each row is one page"
+            )
         key = table["batch"] if "batch" in table else table["time"]
         first = (key != key.shift()).to_numpy()
         robots = table["robot"][first] if "robot" in table else None
         sizes = np.diff(np.append(np.flatnonzero(first), len(table)))
-        return cls(table["time"][first], sizes, robots, table["bytes"])
+        return cls(table["time"][first], sizes, robots, table.get("bytes"))
 
 
 def replay(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawltwin.model import SCALAR_MEASURES, Policy, Scenario, checks
+from crawltwin.model import SCALAR_MEASURES, InputError, Policy, Scenario, checks
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
 from crawltwin.model.measures import unit_of
@@ -70,11 +70,13 @@ class Selection(Shown):
     confidence: float
     sure: bool
     seed: int
+    largest: bool = False
 
     def headline(self) -> str:
         """The winner, and whether that is sure."""
         sure = f"at {self.confidence:.0%} confidence" if self.sure else "without certainty: the budget ended first"
-        return f"{self.best} has the smallest {self.measure} of {len(self.means)} policies, {sure}"
+        kind = "largest" if self.largest else "smallest"
+        return f"{self.best} has the {kind} {self.measure} of {len(self.means)} policies, {sure}"
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: its mean, and the replications that it got."""
@@ -162,8 +164,8 @@ class SelectionSettings:
         checks.number(
             self.indifference, "indifference", faults, above=0, way_out="It is a difference that does not matter."
         )
-        checks.integer(self.first, "first", faults, at_least=5)
-        checks.integer(self.most, "most", faults, at_least=5)
+        first = checks.integer(self.first, "first", faults, at_least=5)
+        checks.integer(self.most, "most", faults, at_least=first or 5)
         if self.measure not in SCALAR_MEASURES:
             faults.add("measure", f"measure must be one of {', '.join(SCALAR_MEASURES)}; got {self.measure!r}")
         with faults.under(""):
@@ -206,8 +208,14 @@ def select_best(
     def observe(left: tuple[int, ...], r: int) -> FloatArray:
         runs = [begun[r * count + i] for i in left] if r < first else run(range(r, r + 1), left)
         sums = [Units.replications([run], cut).sums[0] for run in runs]
-        values = [float(readings[i].measures(own)[settings.measure]) for i, own in zip(left, sums, strict=True)]
-        return sign * np.array(values)
+        found = [readings[i].measures(own).get(settings.measure, np.nan) for i, own in zip(left, sums, strict=True)]
+        values = np.array(found, np.float64)
+        if not np.isfinite(values).all():
+            raise InputError(
+                f"measure must be one that every replication of every policy shows; got {settings.measure!r}, which "
+                f"replication {r + 1} does not. Choose another one, or longer replications"
+            )
+        return sign * values
 
     race = kim_nelson(
         observe,
@@ -227,4 +235,5 @@ def select_best(
         confidence=settings.confidence,
         sure=race.sure,
         seed=settings.seed,
+        largest=settings.largest,
     )

@@ -47,6 +47,19 @@ def test_losses_that_no_policy_saw_may_still_differ():
     assert found.measures["one"]["loss_probability"].high > 0
 
 
+def test_policies_whose_runs_never_parted_may_still_differ():
+    # M/M/1 with twelve pages at most, load 0.3, and one robot more or less at a level that no run reaches.
+    arrivals = ModeMatrices({1: BMAP.poisson(0.15), 2: BMAP.poisson(0.3)})
+    calm = Scenario(12, arrivals, exponential(1.0), policy=ThresholdPolicy([2]))
+    choices = {"always": ThresholdPolicy([2]), "less when full": ThresholdPolicy([2, 1], [11])}
+    found = compare(calm, choices, pages=300, replications=5)
+    solved = [solve(calm.replace(policy=policy)).measures for policy in choices.values()]
+    for name in ("arrival_rate", "mean_pages", "mean_sojourn"):
+        gap = next(one.difference for one in found.differences if one.measure == name)
+        assert gap.value == 0.0
+        assert gap.low < solved[1][name] - solved[0][name] < gap.high, name
+
+
 def test_frame_and_json_hold_every_policy():
     found = compare(THINNED, FEW, pages=1000)
     assert set(found.to_frame()["policy"]) == set(FEW)
@@ -101,6 +114,7 @@ def test_the_cheapest_policy_of_the_paper_is_found():
     assert found.to_json()["replications"].keys() == choices.keys()
     worst = select_best(PAPER, choices, indifference=2.0, pages=3000, largest=True)
     assert worst.best == max(costs, key=lambda name: costs[name])
+    assert f"{worst.best} has the largest cost" in worst.headline()
 
 
 @pytest.mark.parametrize(
@@ -109,11 +123,18 @@ def test_the_cheapest_policy_of_the_paper_is_found():
         ({"indifference": 0}, "indifference must be greater than 0"),
         ({"indifference": 1.0, "measure": "price"}, "measure must be one of arrival_rate"),
         ({"indifference": 1.0, "first": 2}, "first must be at least 5; got 2"),
+        ({"indifference": 1.0, "first": 20, "most": 6}, "most must be at least 20; got 6"),
     ],
 )
 def test_select_refuses_what_makes_no_sense(options: dict, text: str):
     with pytest.raises(InputError, match=text):
         select_best(PAPER, FEW, **options)
+
+
+@pytest.mark.parametrize("measure", ["mean_fetches", "mean_sojourn_obsolete"])
+def test_select_refuses_a_measure_that_the_crawler_does_not_have(measure: str):
+    with pytest.raises(InputError, match="measure must be one that every replication of every policy shows"):
+        select_best(THINNED.replace(obsolescence=None), FEW, indifference=1.0, pages=1000, measure=measure)
 
 
 def test_one_policy_is_no_comparison():

@@ -117,6 +117,11 @@ def test_files_of_batches_and_of_pages(tmp_path: Path):
     assert trace.sizes.tolist() == [1, 2, 1]
     assert trace.content.tolist() == [10, 20, 30, 40]
     (tmp_path / "bad.csv").write_text("when\n1\n")
+    (tmp_path / "batch.csv").write_text("time,batch\n0,1\n0,1\n1,2\n2,3\n")
+    assert RecordedTrace.read(tmp_path / "batch.csv").sizes.tolist() == [2, 1, 1]
+    (tmp_path / "both.csv").write_text("time,pages,bytes\n0,3,10\n1,2,20\n")
+    with pytest.raises(InputError, match="got a column pages beside bytes"):
+        RecordedTrace.read(tmp_path / "both.csv")
     with pytest.raises(InputError, match="the trace must have a column time; got when"):
         RecordedTrace.read(tmp_path / "bad.csv")
     (tmp_path / "empty.csv").write_text("")

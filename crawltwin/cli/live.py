@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 EPILOG = """examples:
   crawltwin live demo --report live              ten minutes: six crawls of a site on 127.0.0.1, and a page
   crawltwin live demo --minutes 30               longer crawls, narrower intervals
-  crawltwin live demo --keep records             keep the records, for `crawltwin fit records/crawl-0.jsonl`
+  crawltwin live demo --keep records             keep the records, for crawltwin fit records/crawl-0.jsonl
   crawltwin live arena records/crawl-0.jsonl     the same crawl under other rules of control: who is best, by how much
   crawltwin live arena records/crawl-0.jsonl --report arena    the same with a page
 
 The first crawl runs four robots. A model is fitted to its record, five policies are predicted, then run.
-Exit code 1 when a prediction of mean pages, stale share or active robots is different. Needs the extra `live`.
+Exit code 1 when a prediction of mean pages, stale share or active robots is different. Needs crawltwin[live].
 """
 
 

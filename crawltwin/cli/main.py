@@ -17,6 +17,7 @@ from importlib import import_module
 
 import crawltwin
 from crawltwin.cli.output import complain, visible
+from crawltwin.cli.terminal.help_layout import HelpLayout
 
 TYPE_CHECKING = False  # what `typing` would say: help is shown without loading it
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ COMMANDS = {
     "optimize": "the best thresholds for every set of robots",
     "validate": "the solved side against the simulated one, a verdict for each number",
     "plan": "from a log to a decision: how many robots at which backlog, and how sure",
-    "sweep": "measures and best policies over a grid: what if ...?",
+    "sweep": "measures and best policies over a grid: what changes if this or that does",
     "reproduce": "every table and figure of the founding paper, against the print",
     "live": "a real crawl on this machine, predicted, run and judged",
     "watch": "a growing log: predicted against seen, alarms, a new policy when it is worth it",
@@ -76,12 +77,12 @@ class _Completion(argparse.Action):
 
 
 def _layout(prog: str) -> argparse.HelpFormatter:
-    """Texts keep their lines; the width is found without the library that argparse would load for it."""
+    """The layout of help; the width is found without the library that argparse would load for it."""
     try:
         columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
     except (OSError, ValueError):
         columns = 80
-    return argparse.RawDescriptionHelpFormatter(prog, width=max(columns, 40) - 2)
+    return HelpLayout(prog, width=max(columns, 40) - 2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,7 +15,7 @@ EPILOG = """examples:
   crawltwin sweep paper.toml --vary capacity=2:30 --vary cost.loss=1:50 --picture regions.svg
 
 quantities: capacity, robots, service.scale, service.mean, arrivals.scale, obsolescence.scale, obsolescence.mean,
-  admission, cost.loss, cost.obsolescence, cost.response, cost.robots, cost.starvation
+admission, cost.loss, cost.obsolescence, cost.response, cost.robots, cost.starvation
 ranges: a:b (whole numbers one by one; ten reals, evenly spaced in ratio), a:b:step, a:b:20log, a:b:20lin, a,b,c
 
 With --resume DIR finished points are kept there: after Ctrl-C or a crash the same command goes on.

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", nargs="+", help="files of one log that grow, with rotated predecessors")
     add_settings(parser, WatchSettings)
     parser.add_argument(
-        "--scenario", metavar="FILE", help="the model, with policy and cost, as `crawltwin fit` writes it"
+        "--scenario", metavar="FILE", help="the model, with policy and cost, as crawltwin fit writes it"
     )
     words = "where a better policy is written, whole, for a crawler that obeys it"
     parser.add_argument("--policy", dest="policy_file", metavar="FILE", help=words)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -165,6 +167,29 @@ def test_help_teaches(command, capsys):
         main([command, "--help"])
     assert caught.value.code == 0
     assert "examples:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ""])
+def test_help_fits_80_columns_and_shows_no_marks_of_markup(command, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([command, "--help"] if command else ["--help"])
+    shown = capsys.readouterr().out
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
+    assert "`" not in shown and "?." not in shown
+
+
+def test_an_example_broken_by_the_width_is_still_the_same_command(monkeypatch, capsys):
+    def examples(columns):
+        monkeypatch.setenv("COLUMNS", columns)
+        with pytest.raises(SystemExit):
+            main(["sweep", "--help"])
+        text = capsys.readouterr().out.partition("examples:\n")[2]
+        joined = re.sub(r" \\\n +", " ", text).splitlines()
+        return [shlex.split(line.strip().partition("   ")[0]) for line in joined if line.startswith("  crawltwin")]
+
+    assert len(examples("200")) == 5
+    assert examples("60") == examples("200")
 
 
 def test_standard_input_is_a_scenario_too(paper, monkeypatch, capsys):

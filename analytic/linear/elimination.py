@@ -116,6 +116,19 @@ _solve_right = compiled_when_large(solve_right_in_place)
 _solve_left = compiled_when_large(solve_left_in_place)
 
 
+LARGE = 1e90
+"""A level that weighs more is made small: the next one may weigh 1e200 times as much, by the bounds of rates."""
+
+
+def in_range(levels: list[FloatArray]) -> list[FloatArray]:
+    """The same vectors but for one common power of two, so that a forward pass under overload stays within numbers."""
+    largest = float(levels[-1].max(initial=0.0))
+    if largest <= LARGE:
+        return levels
+    factor = np.ldexp(1.0, -int(np.frexp(largest)[1]))
+    return [level * factor for level in levels]
+
+
 @dataclass(frozen=True)
 class MMatrix:
     """A = diag(r + N e) - N, factored once, then solved from either side for non-negative right-hand sides.

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from analytic.linear.elimination import LARGE
 from analytic.linear.elimination_kernels import (
     factor_in_place,
     solve_left_in_place,
@@ -164,13 +165,16 @@ def _evaluate(tables: IntArray, blocks: _Blocks) -> FloatArray:  # pragma: no co
                     for a in range(n):
                         p[i, a] += p[i - up_by, b] * censored[i - up_by, up_by, b, a]
             solve_left_in_place(factors[i], p[i : i + 1])
-            if p[i, 0] > 1e150:
+            largest = 0.0
+            for a in range(n):
+                largest = max(largest, p[i, a])
+            if largest > LARGE:
                 # Overload: keep the numbers in range; the common factor cancels in the normalisation.
                 for w in range(W):
-                    p0[w] *= 1e-150
+                    p0[w] /= largest
                 for j in range(1, i + 1):
                     for a in range(n):
-                        p[j, a] *= 1e-150
+                        p[j, a] /= largest
         total = 0.0
         for w in range(W):
             total += p0[w]

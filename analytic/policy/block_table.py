@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 
-from analytic.linear.elimination import MMatrix
+from analytic.linear.elimination import MMatrix, in_range
 from analytic.policy.modes import IntArray, ModeChains
 from crawltwin.model import Fault, TooLargeError
 from crawltwin.model.bmap import stationary
@@ -24,6 +24,8 @@ from crawltwin.work.progress import ProgressCallback
 MAX_WIDTH = 4_096
 """Largest level, in states, for which dense blocks are formed."""
 
+RARELY_DOWN = 1e-6
+"""Share of the rates down below which a level is factored without subtraction, whatever its width."""
 EXACT_WIDTH = 256
 """Up to this size blocks are factored without subtraction; beyond it by LAPACK, which is much faster there."""
 
@@ -131,7 +133,8 @@ class BlockTables(ModeChains):
             return
         down = self._block(mode, level, level - 1)
         sums, inner = down.sum(axis=1), tail.censored[0]
-        if len(inner) <= EXACT_WIDTH:
+        # Subtraction loses the rates down where they are tiny beside the others.
+        if len(inner) <= EXACT_WIDTH or sums.max() < RARELY_DOWN * inner.sum(axis=1).max():
             tail.factor = MMatrix.from_parts(inner, sums)
         else:
             tail.factor = _Dense(lu_factor(np.diag(inner.sum(axis=1) + sums) - inner, overwrite_a=True))
@@ -147,7 +150,7 @@ class BlockTables(ModeChains):
             )
             factor = tails[level].factor
             assert factor is not None
-            levels.append(factor.solve_left(np.asarray(inflow)))
+            levels = in_range([*levels, factor.solve_left(np.asarray(inflow))])
         starts = self.events[0].starts
         total = sum(float(part.sum()) for part in levels)
         earned = sum(

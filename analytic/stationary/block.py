@@ -16,7 +16,7 @@ import numpy as np
 
 from analytic.chain.generator import Generator
 from analytic.chain.sizes import refuse_above
-from analytic.linear.elimination import MMatrix, recurrent_law
+from analytic.linear.elimination import MMatrix, in_range, recurrent_law
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Fault, InputError
 
@@ -56,7 +56,7 @@ def stationary_block(generator: Generator) -> FloatArray:
         inflow = np.zeros(len(censored[target, target]))
         for i in range(max(0, target - reach), target):
             inflow += levels[i] @ censored[i, target]
-        levels.append(factors[target].solve_left(inflow))
+        levels = in_range([*levels, factors[target].solve_left(inflow)])
     p = np.concatenate(levels)
     return np.asarray(p / p.sum())
 

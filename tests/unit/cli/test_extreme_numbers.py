@@ -4,10 +4,11 @@ import dataclasses
 import math
 import warnings
 
+import numpy as np
 import pytest
 
-from analytic import asymptotic_variance, solve
-from crawltwin.model import CostWeights, InputError, PhaseType, TooLargeError, examples, exponential
+from analytic import asymptotic_variance, pareto, solve
+from crawltwin.model import CostWeights, InputError, PhaseType, TooLargeError, erlang, examples, exponential
 from crawltwin.plan.settings import PlanSettings
 from fitting.choose.settings import ScenarioOptions
 from simulate.engine.effort import check_effort
@@ -63,6 +64,21 @@ def test_a_crawler_with_very_slow_or_fast_indexing_is_solved(factor):
         warnings.simplefilter("error")
         found = solve(scenario.replace(service=scenario.service.scaled(factor)))
     assert found.measures["starvation_probability"] == pytest.approx(1.0 if factor > 1 else 0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_an_overload_beyond_the_range_of_numbers_is_solved_and_compared(stages):
+    """Each level weighs 1e99 times the one below: the crawler is always full, and the robots are those of the top."""
+    scenario = examples.load("scaled")
+    full = scenario.replace(service=scenario.service.scaled(1e-99), obsolescence=erlang(stages, 1e99))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = solve(full, method="block").measures
+        front = pareto(full, criteria=("loss_probability", "mean_active_robots"))
+    assert found["mean_pages"] == pytest.approx(scenario.capacity)
+    assert found["loss_probability"] == pytest.approx(1.0)
+    np.testing.assert_allclose(front.values[:, 0], 1.0)
+    np.testing.assert_allclose(front.values[:, 1], front.tables[:, -1])
 
 
 def test_a_stiff_obsolescence_is_counted_before_a_run_begins():

@@ -146,7 +146,8 @@ class AbsorptionTime(Drawn):
             yield now, absorbed
             if now <= 0.0:
                 return Tail(0.0, (0.0, absorbed))
-            last, loss = loss, flow / now
+            # Rounding may leave crumbs of a state that was left for certain: their loss would be 1 or more.
+            last, loss = loss, min(flow / now, 1.0 - EPSILON)
             # A flow of 0 is one that has not come yet, or after so many steps one below all numbers.
             steady = abs(loss - last) <= SETTLED * loss and (loss > 0 or k > self.states)
             if not self.certain:

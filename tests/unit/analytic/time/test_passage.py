@@ -37,6 +37,14 @@ def _poisson(rate: float, batch: int, capacity: int, service: float = 1.0) -> Sc
     return Scenario(capacity=capacity, arrivals=arrivals, service=exponential(service), policy=ThresholdPolicy([1]))
 
 
+def test_first_arrival_at_rates_whose_quotients_are_rounded():
+    # At some rates the one state is not left for certain at the first step, but for a rounding error.
+    for rate in (0.00665970135505905, *np.random.default_rng(1).uniform(1e-3, 1, 20)):
+        first = passage(_poisson(rate, 1, 3), 0)
+        for at in (0.1, 1.0, 10.0, 1000.0):
+            assert first.cdf(at / rate) == pytest.approx(expon(scale=1 / rate).cdf(at / rate), rel=1e-12)
+
+
 def test_first_arrival_is_exponential(queue):
     time = passage(queue, 0)
     for t in (0.1, 1.0, 7.5):

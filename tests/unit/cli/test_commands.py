@@ -138,7 +138,7 @@ def test_wrong_files_end_in_exit_code_2(command, name, tmp_path, capsys):
         (["solve", "PAPER", "--policy", "9"], "got 9"),
         (["solve", "PAPER", "--policy", "3,1@9"], "at most the capacity"),
         (["solve", "PAPER", "--quantiles", "2"], "--quantiles must be numbers in [0, 1)"),
-        (["solve", "PAPER", "--quantiles", ""], "--quantiles must be numbers"),
+        (["solve", "PAPER", "--quantiles", ""], "--quantiles must not be empty"),
         (["solve", "PAPER", "--out", "/"], "must be a file"),
         (["optimize", "PAPER", "--out", "same.json", "--write", "same.json"], "must be two files"),
         (["solve", "PAPER", "--quantiles", "x"], "--quantiles must be numbers"),

@@ -233,7 +233,7 @@ def _sets(found: Plan) -> Table:
 
 
 def _proof(found: Plan) -> str:
-    proof = f"{len(found.optimum.tables):,} policies were compared. {found.optimum.proof_in_words()}"
+    proof = f"Policies compared: {len(found.optimum.tables):,}. {found.optimum.proof_in_words()}"
     if found.limited is not None:
         return f"{proof} {found.limited.in_words()}"
     return proof + ("" if found.certificate is None else f" {found.certificate.in_words()}")

@@ -56,7 +56,7 @@ class Limited:
 
     def in_words(self) -> str:
         """What was compared, as a sentence."""
-        among = f"{self.compared:,} policies were compared; {self.keeping:,} keep the limits on numbers of pages."
+        among = f"Policies compared: {self.compared:,}; {self.keeping:,} of them keep the limits on numbers of pages."
         if not self.kept:
             return f"{among} No policy keeps all limits ({self.limits.in_words()}): this one comes nearest."
         return f"{among} Of those that keep all limits this one has the least of: {AIM_WORDS[self.limits.minimise]}."

@@ -229,7 +229,8 @@ class Plan(Drawn):
             words.append(f"the replayed log lies outside what the model predicts ({outside})")
         words += [] if self.clock is None else self.clock.objections()
         if self.limited is not None and not self.limited.kept:
-            words.append(f"no policy keeps the limits ({self.limited.limits.in_words()})")
+            where = "" if self.clock is None else " in both readings of the clock"
+            words.append(f"no policy keeps the limits{where} ({self.limited.limits.in_words()})")
             words += [one.in_words() for one in self.assumed if any(point.policy for point in one.points)]
         return words
 

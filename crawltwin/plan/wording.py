@@ -92,10 +92,12 @@ def with_interval(
     --------
     >>> with_interval(0.1862, 0.115, 0.218, kind="share"), with_interval(0.0511, 0.04, 0.0594, kind="rate")
     ('19% (12 to 22)', '184 (144 to 214) pages per hour')
+    >>> with_interval(2e-7, 0.0, 0.0115, kind="share"), with_interval(2e-7, 0.0, 1e-6, kind="share")
+    ('less than 0.001% (up to 1.15%)', 'less than 0.001%')
     """
     factor, unit = _unit(value if like is None else like, kind)
     if kind == "share" and 0 < value < 1e-5:
-        return "less than 0.001%"
+        return "less than 0.001%" + (f" (up to {_digits(100 * high, 3)}%)" if high >= 1e-5 else "")
     if not (math.isfinite(low) and math.isfinite(high)) or high - low <= 1e-9 * abs(value):
         return _digits(factor * value, 3) + unit
     text, *ends = (rounded(factor * one, factor * low, factor * high) for one in (value, low, high))

@@ -36,6 +36,11 @@ def test_units_that_people_use():
     ]  # fmt: skip
 
 
+def test_a_share_near_0_still_tells_how_large_it_may_be():
+    assert with_interval(2e-7, 0.0, 0.0115, kind="share") == "less than 0.001% (up to 1.15%)"
+    assert with_interval(2e-7, 0.0, 1e-6, kind="share") == with_interval(2e-7, kind="share") == "less than 0.001%"
+
+
 def test_numbers_are_rounded_to_their_interval():
     assert rounded(123.456, 120, 127) == "123.5"
     assert rounded(123.456, 50, 200) == "120"

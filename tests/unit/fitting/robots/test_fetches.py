@@ -67,6 +67,22 @@ def test_fetches_under_way_at_the_end_are_censored():
     assert known == pytest.approx(2, rel=0.06)
 
 
+def test_robots_that_ran_out_of_work_are_not_fetching():
+    """Four robots with 800 pages each: who is done first is silent until the last one is done."""
+    law = hyper_erlang([1.0], [2], [2 / 4])
+    begin, end, worker = crawl(law, 4, 4000.0, seed=3)
+    kept = np.zeros(end.size, dtype=bool)
+    for robot in range(4):
+        kept[np.flatnonzero(worker == robot)[:800]] = True
+    made = fetches(begin[kept], end[kept], worker[kept], seconds=end[kept].max())
+    silent = [made.end[-1] - made.end[made.worker == robot].max() for robot in range(4)]
+    assert max(silent) > 2 * made.durations.max()
+    found = fit_fetch_law(made, 4, repetitions=20)
+    assert found.fit.stages == (2,)
+    # The likelihood of an Erlang law is largest at the mean of the sample.
+    assert found.law.mean == pytest.approx(made.durations.mean(), rel=1e-6)
+
+
 def test_spells_are_recovered_with_intervals():
     made = fetches(*crawl(hyper_erlang([1.0], [2], [2 / 0.8]), 4, 2000.0, seed=0, spells=SPELLS), seconds=2000.0)
     found = fit_spells(made, fit_fetch_law(made, 4, repetitions=10))

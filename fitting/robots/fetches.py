@@ -4,9 +4,9 @@ A log of deliveries lists a fetch when it ends. In equilibrium the fetches that 
 law of the fetch time, whatever the window. What is under way at the end of a stretch is not in the log. Where the log
 names the robots, and they begin a new fetch as soon as one has ended, it is known all the same: a robot whose last
 fetch ended at e has fetched since then, so its fetch is longer than E - e, E the end of the stretch. Such fetches are
-right-censored ones. Not so a robot that has been silent for longer than any fetch took: it ran out of work, as robots do
-when a crawl comes to its end. Were it counted, a few of them would give the law a tail without end and a wrong mean; of n
-fetches and one more like them, that one is the longest with probability 1/(n + 1). Fetches that failed are no
+right-censored ones. Not so a robot that has been silent for longer than any fetch took: it ran out of work, as robots
+do when a crawl comes to its end. Were it counted, a few of them would give the law a tail without end and a wrong mean;
+of n fetches and one more like them, that one is the longest with probability 1/(n + 1). Fetches that failed are no
 deliveries: numbers under way are those of delivered pages.
 """
 

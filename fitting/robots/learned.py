@@ -40,6 +40,8 @@ BUSY = 0.9
 """Share of the robots that must be fetching at a time for the robots to be taken as fetching without a break."""
 BEHIND = 0.01
 """Nats per gap that the robots may lack to the stream model on blocks left out, and still be preferred."""
+RATE_DOUBT = 0.05
+"""Share by which the delivery rate of the robots may differ from that of the log, and they still be preferred."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +91,16 @@ class LearnedRobots:
 
     @property
     def preferred(self) -> bool:
-        """Whether robots that fetch tell the delivery times about as well as the stream model, and never rest long."""
-        return self.busy >= BUSY and self.held_out >= self.stream_held_out - BEHIND
+        """Whether robots that fetch tell the deliveries about as well as the stream model, and never rest long."""
+        as_many = abs(self.rate_ratio - 1) <= RATE_DOUBT
+        return as_many and self.busy >= BUSY and self.held_out >= self.stream_held_out - BEHIND
+
+    @property
+    def rate_ratio(self) -> float:
+        """Delivery rate of these robots over that of the log, by Little's law: mean fetch of the log over theirs."""
+        spells = self.spells.spells
+        mean = self.law.law.mean if spells is None else self.spells.law.mean / spells.mean_pace
+        return float(self.durations.mean() / mean)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -156,6 +166,7 @@ class LearnedRobots:
                 "data": "gaps between deliveries in blocks left out",
                 "held_out": plain(self.held_out),
                 "stream_held_out": plain(self.stream_held_out),
+                "rate_ratio": self.rate_ratio,
                 "preferred": self.preferred,
             },
             "words": list(self.words),

@@ -154,6 +154,8 @@ def test_a_log_with_durations_tells_of_its_robots(log):
     assert learned.held_out > learned.stream_held_out
     arrivals = learned.arrivals()
     assert arrivals.page_rate(4) == pytest.approx(result.numbers["page_rate"].value, rel=0.03)
+    assert learned.rate_ratio == pytest.approx(arrivals.page_rate(4) / result.numbers["page_rate"].value, rel=0.01)
+    assert not replace(learned, durations=0.9 * learned.durations).preferred, "a model with 10% too few deliveries"
     assert learned.arrivals(robots=6).count == 6
     assert learned.arrivals(robots_in_log=8).page_rate(8) == pytest.approx(arrivals.page_rate(4))
     with pytest.raises(InputError, match="robots must be at least the fetches under way"):

@@ -6,8 +6,6 @@ import math
 from dataclasses import fields, replace
 from itertools import product
 
-import numpy as np
-
 from analytic import Optimum
 from analytic.policy.search import best_of_sets
 from crawltwin.model import CostWeights, Scenario
@@ -74,8 +72,8 @@ def weight_sweep(optimum: Optimum, axes: list[Axis]) -> Sweep:
         assert changed.cost is not None
         costs = Rates.from_table(optimum.rates).cost(changed.cost)
         sets = best_of_sets(robots, dict(zip(keys, costs.tolist(), strict=True)))
-        # Of equal costs the policy with the fewest numbers of robots, as everywhere.
-        best = min(sets.values(), key=lambda item: (float(np.float32(item.cost)), len(item.robots)))
+        # Of costs that are equal to seven digits the policy with the fewest numbers of robots, as everywhere.
+        best = min(sets.values(), key=lambda item: (float(f"{item.cost:.7g}"), len(item.robots)))
         point = replace(optimum, scenario=changed, best=best, policies=tuple(sets.values()))
         rows.append(
             {

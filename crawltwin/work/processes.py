@@ -47,15 +47,29 @@ def _start_trackers() -> None:
 
 @contextmanager
 def _waiting_signals() -> Iterator[None]:
-    """While this lasts, Ctrl-C and SIGTERM wait; they are heeded at its end."""
+    """While this lasts, Ctrl-C and SIGTERM wait; they are heeded at its end.
+
+    The mask is what workers inherit. It holds for this thread alone: another thread (of a progress bar, say) still
+    takes the signal and lets this one run the handler, so that the handler has to wait too.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    heard: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not None:
+                handlers[number] = signal.signal(number, lambda number, _: heard.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in heard[:1]:
+            signal.raise_signal(number)
 
 
 def become_worker(owner: int) -> None:

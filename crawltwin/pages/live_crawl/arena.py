@@ -72,7 +72,7 @@ def _costs(standings: Sequence[Standing], weights: CostWeights) -> Section:
         for place, one in enumerate(standings)
     ]
     heads: list[Column | str] = ["rule", Column("cost", "number"), Column("more than ours", "number")]
-    charged = ", ".join(f"{name} {value:g}" for name, value in vars(weights).items() if value)
+    charged = ", ".join(f"{name} {value:g}" for name, value in weights.to_mapping().items() if value)
     table = Table("Cost", [*heads, "interval, all at once", "against ours"], rows, name="cost")
     return Section("Who is best", [Text(f"Weights: {charged}."), table, _figure(standings)])
 

@@ -170,7 +170,7 @@ def _cost(found: Demonstration) -> Section:
         for one in (found.first, *found.judged)
     ]
     heads: list[Column | str] = ["policy", Column("predicted", "number"), Column("measured", "number"), "interval"]
-    charged = ", ".join(f"{name} {value:g}" for name, value in vars(WEIGHTS).items() if value)
+    charged = ", ".join(f"{name} {value:g}" for name, value in WEIGHTS.to_mapping().items() if value)
     return Section("What was saved", [Text(f"Weights: {charged}."), Table("Cost", heads, rows, name="cost")])
 
 

@@ -68,8 +68,8 @@ def _waiting_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number in heard[:1]:
-            signal.raise_signal(number)
+        if heard:
+            signal.raise_signal(heard[0])
 
 
 def become_worker(owner: int) -> None:

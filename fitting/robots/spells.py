@@ -329,6 +329,7 @@ def _intervals(
         spread = np.sqrt(np.diag(np.linalg.pinv(-curvature / step**2)))
     at = at[:3] - missed
     lows, highs = at - 1.96 * wider * spread[:3], at + 1.96 * wider * spread[:3]
-    pace = Interval(*(float(np.exp(v)) for v in (at[0], lows[0], highs[0])))
-    lengths = [Interval(*(unit * float(np.exp(-v)) for v in (at[k], highs[k], lows[k]))) for k in (1, 2)]
+    with np.errstate(over="ignore"):  # what is not known at all has no upper end
+        pace = Interval(*(float(np.exp(v)) for v in (at[0], lows[0], highs[0])))
+        lengths = [Interval(*(unit * float(np.exp(-v)) for v in (at[k], highs[k], lows[k]))) for k in (1, 2)]
     return pace, lengths[0], lengths[1]

@@ -17,7 +17,7 @@ from scipy.special import gammaincc
 
 from crawltwin.model.bmap import stationary
 from fitting.models.counted import convolution, occupation
-from fitting.models.counted.geometric_batches import compound
+from fitting.models.counted.geometric_batches import fewer
 from fitting.models.em import EmRun, EmSettings, run_em
 from fitting.models.gap_model import Structure
 from fitting.models.general_map import GeneralMap, MapSteps
@@ -134,7 +134,7 @@ class CountedMap(GeneralMap):
             # P(Poisson(mean) < n) is the regularised incomplete gamma function of n.
             smaller = gammaincc(pages, np.maximum(mean, 0.0)) if pages else np.zeros(mean.size)
             if self.more:
-                smaller = np.array([compound(int(pages), float(one), self.more)[2] for one in mean])
+                smaller = np.array([fewer(int(pages), float(one), self.more) for one in mean])
             result[t] = occupied[t] @ np.where(left >= 0, smaller, 0.0)
         return result + draws * own
 

@@ -76,7 +76,7 @@ def _emissions(
         mean = (mean + rates[order - 1] * left) * length / slices
         batches[state] = pages
         if more > 0.0:
-            into[state], batches[state], _ = compound(pages, mean, more)
+            into[state], batches[state] = compound(pages, mean, more)
         elif mean > 0.0:
             into[state] = pages * np.log(mean) - mean
         else:

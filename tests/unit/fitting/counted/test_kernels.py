@@ -1,16 +1,19 @@
 """Likelihoods of counts against other ways to compute them: block generators, paths one by one, closed forms."""
 
 import itertools
+import math
+from functools import cache
 
 import numpy as np
 import pytest
 from scipy.linalg import expm
+from scipy.special import logsumexp
 from scipy.stats import nbinom, norm, poisson
 
 from crawltwin.model.errors import ConvergenceError
 from fitting.models.counted import convolution, occupation
 from fitting.models.counted.counted_map import CountedMap
-from fitting.models.counted.geometric_batches import compound
+from fitting.models.counted.geometric_batches import compound, fewer
 from fitting.models.em import EmSettings, Monitor
 from fitting.trace.segments import CountedIntervals
 
@@ -99,10 +102,10 @@ def _counted_pages(pages, mean, more):
 def test_pages_in_batches(mean, more):
     law = [_counted_pages(n, mean, more) for n in range(60)]
     for pages in (0, 1, 2, 7, 59):
-        log_own, batches, below = compound(pages, mean, more)
+        log_own, batches = compound(pages, mean, more)
         ways = [poisson.pmf(k, mean) * nbinom.pmf(pages - k, k, 1 - more) for k in range(1, pages + 1)]
         assert log_own == pytest.approx(np.log(law[pages]), abs=1e-9)
-        assert below == pytest.approx(sum(law[:pages]), abs=1e-12)
+        assert fewer(pages, mean, more) == pytest.approx(sum(law[:pages]), abs=1e-12)
         assert batches == pytest.approx(np.dot(np.arange(1, pages + 1), ways) / law[pages] if pages else 0.0)
 
 
@@ -110,20 +113,35 @@ def test_many_pages_in_batches_are_a_normal_law():
     """A thousand batches of two pages: the mean 2000, the variance three times that."""
     logs = np.array([compound(n, 1000.0, 0.5)[0] for n in range(1600, 2401)])
     assert np.exp(logs) == pytest.approx(norm.pdf(np.arange(1600, 2401), 2000, np.sqrt(6000)), abs=2e-4)
-    assert compound(2000, 1000.0, 0.5)[2] == pytest.approx(0.5, abs=0.01)
+    assert fewer(2000, 1000.0, 0.5) == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("more", [1e-9, 0.02, 0.3, 0.95])
+@pytest.mark.parametrize("mean", [10.0, 6000.0, 20_000.0])
+def test_many_pages_in_batches_are_the_sum_over_the_batches(mean, more):
+    """Near the mean number of pages and far out in both tails; also where hardly a batch has two pages."""
+    batches = np.arange(1, 9001)
+    logs = poisson.logpmf(batches, mean) + nbinom.logpmf(9000 - batches, batches, 1 - more)
+    log_own, expected = compound(9000, mean, more)
+    assert log_own == pytest.approx(logsumexp(logs), rel=1e-10, abs=1e-8)
+    assert expected == pytest.approx(np.exp(logs - logsumexp(logs)) @ batches, rel=1e-8)
 
 
 def _by_paths(law):
     """The sliced likelihood of the first three intervals, summed over every path of phases."""
     lengths, counts = LENGTHS[:3], COUNTS[:3]
     slices = [occupation.slices_of(length, law.slice) for length in lengths]
-    total = 0.0
+
+    @cache
+    def emitted(t, phases):
+        mean = law.rates[list(phases)].sum() * lengths[t] / slices[t]
+        return _counted_pages(counts[t], mean, law.more)
+
+    moves, ends, total = law.moves.tolist(), np.cumsum(slices), 0.0
     for path in itertools.product(range(law.rates.size), repeat=sum(slices)):
-        weight = law.start[path[0]] * np.prod([law.moves[a, b] for a, b in itertools.pairwise(path)])
-        at = 0
-        for many, length, pages in zip(slices, lengths, counts):
-            weight *= _counted_pages(pages, law.rates[list(path[at : at + many])].sum() * length / many, law.more)
-            at += many
+        weight = law.start[path[0]] * math.prod(moves[a][b] for a, b in itertools.pairwise(path))
+        for t, (end, many) in enumerate(zip(ends, slices)):
+            weight *= emitted(t, tuple(sorted(path[end - many : end])))  # the order of the slices does not matter
         total += weight
     return np.log(total)
 

@@ -33,7 +33,7 @@ def compiled_when_large(function: Callable[..., Any]) -> Callable[[float], Calla
     ...     for value in values:
     ...         found += value
     ...     return found
-    >>> total(3)([1.0, 2.0, 3.0])
+    >>> total(3)((1.0, 2.0, 3.0))
     6.0
     """
 

@@ -1,7 +1,8 @@
 """Compiled functions whose cache may be damaged or outdated: what cannot be read is compiled again, by one process.
 
 numba keeps compiled functions in files and reads them back without doubt: a file cut short, or one that names a class
-which a newer version has renamed, ends the program with an error of `pickle`. Here such a file counts as missing.
+which a newer version has renamed, ends the program with an error of `pickle`. Here such a file counts as missing, and
+so does one that was made of other functions or constants than those of now, whatever file they stand in.
 
 Workers that begin together need the same functions at the same time. The first one compiles, the others wait until it
 is done and read what it has kept.
@@ -19,6 +20,8 @@ from typing import IO, Any, TypeVar
 import numba
 from numba.core import caching
 
+from crawltwin.work.compiled_from import digest_of_sources, fields_of
+
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 FunctionCache: Any = caching.FunctionCache  # without types
 PATIENCE = 120.0
@@ -30,6 +33,7 @@ class RebuiltCache(FunctionCache):  # type: ignore[misc]
     """numba's cache of one function; entries that cannot be read are forgotten, those that cannot be kept are not."""
 
     _turn: IO[bytes] | None = None
+    _stamped = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for a signature, or None: then numba compiles it, and it is this process's turn."""
@@ -48,6 +52,7 @@ class RebuiltCache(FunctionCache):  # type: ignore[misc]
 
     def _load(self, sig: Any, target_context: Any) -> Any:
         try:
+            self._stamp()
             return super().load_overload(sig, target_context)
         except Exception:  # noqa: BLE001 - whatever a damaged pickle raises
             self._forget()
@@ -56,9 +61,19 @@ class RebuiltCache(FunctionCache):  # type: ignore[misc]
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function where that is possible: a full disk does not stop the work."""
         try:
+            self._stamp()
             super().save_overload(sig, data)
         except Exception:  # noqa: BLE001 - the index of before is read first, and may be damaged
             self._forget()
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return (*super()._index_key(sig, codegen), fields_of(sig))
+
+    def _stamp(self) -> None:
+        """Add to the version of the source what it calls and names: at the first call, when all of that is defined."""
+        if not self._stamped:
+            self._cache_file._source_stamp = (self._cache_file._source_stamp, digest_of_sources(self._py_func))
+            self._stamped = True
 
     def _forget(self) -> None:
         try:

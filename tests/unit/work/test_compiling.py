@@ -97,3 +97,64 @@ def test_a_function_that_cannot_be_compiled_keeps_nobody_waiting():
     with pytest.raises(TypingError):
         wrong(1.0)
     assert wrong._cache._turn is None
+
+
+PARTS = """
+from enum import IntEnum
+from typing import NamedTuple
+from crawltwin.work.compiling import njit
+{constant}
+class Column(IntEnum):
+    price = {column}
+class Held(NamedTuple):
+    {fields[0]}: float
+    {fields[1]}: float
+@njit({options})
+def charged(value):
+    return {formula}
+"""
+CALLER = """
+import parts
+from crawltwin.work.compiling import njit
+from parts import CONSTANT, Column, Held, charged
+@njit(cache=True)
+def total(held):
+    return charged(held.price) + CONSTANT + 100 * Column.price + 1000 * parts.OTHER
+def show():
+    print(total(Held(2.0, 3.0)), *total.stats.cache_hits.values())
+"""
+USUAL = {
+    "constant": "CONSTANT, OTHER = 0, 0",
+    "column": 0,
+    "fields": ("price", "size"),
+    "options": "cache=True",
+    "formula": "10 * value",
+}
+
+
+@pytest.mark.parametrize(
+    ("edited", "total"),
+    [
+        ({"formula": "30 * value"}, "60.0"),
+        ({"formula": "30 * value", "options": "inline='always'"}, "60.0"),
+        ({"constant": "CONSTANT, OTHER = 7, 0"}, "27.0"),
+        ({"constant": "CONSTANT, OTHER = 0, 1"}, "1020.0"),
+        ({"column": 1}, "120.0"),
+        ({"fields": ("size", "price")}, "30.0"),
+    ],
+)
+def test_what_a_compiled_function_calls_or_names_in_another_file_is_part_of_it(tmp_path, edited, total):
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "NUMBA_CACHE_DIR": str(tmp_path / "compiled")}
+    (tmp_path / "caller.py").write_text(CALLER, encoding="utf-8")
+
+    def shown(parts):
+        text = PARTS.format(**parts)
+        if not (tmp_path / "parts.py").exists() or (tmp_path / "parts.py").read_text(encoding="utf-8") != text:
+            (tmp_path / "parts.py").write_text(text, encoding="utf-8")
+        command = [sys.executable, "-B", "-c", "import caller; caller.show()"]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+
+    options = {name: value for name, value in edited.items() if name == "options"}
+    assert shown(USUAL | options).split() == ["20.0"]
+    assert shown(USUAL | options).split() == ["20.0", "1"]
+    assert shown(USUAL | edited).split() == [total]

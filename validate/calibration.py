@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.measures import PROBABILITIES
@@ -38,7 +37,7 @@ from validate.parts import SojournPoint, SojournQuantile
 from validate.plan import ValidationPlan
 from validate.random_crawlers.scenarios import Family, random_scenario
 from validate.score_tests import SampleTest, check_sample, probability_plot
-from validate.verdict import Comparison, judge
+from validate.verdict import Comparison, holm, judge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,9 +125,7 @@ class Calibration(Drawn):
     def adjusted(self) -> FloatArray:
         """Holm's adjusted p-values of all tests: the two of the pooled sample, then the two of each measure."""
         tests = (self.pooled, *self.by_measure)
-        return np.asarray(
-            multipletests([p for one in tests for p in (one.p_anderson_darling, one.p_binomial)], method="holm")[1]
-        )
+        return holm([p for one in tests for p in (one.p_anderson_darling, one.p_binomial)])
 
     @property
     def sound(self) -> bool:

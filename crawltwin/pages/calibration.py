@@ -81,7 +81,7 @@ def calibration_report(calibration: Calibration, command: str) -> Report:
         gather(
             seeds=[calibration.seed],
             seconds={"all scenarios, summed": calibration.seconds},
-            libraries=("simpy", "statsmodels"),
+            libraries=("simpy",),
         ),
         command,
         calibration.broken,

@@ -35,7 +35,7 @@ def crosscheck_report(results: Sequence[CrossCheck], command: str) -> Report:
             {f"{index + 1}: {result.scenario.title}": result.scenario for index, result in enumerate(results)},
             seeds=[plan.seed],
             seconds={"cross-check": sum(result.seconds for result in results)},
-            libraries=("simpy", "statsmodels"),
+            libraries=("simpy",),
         ),
         command,
         [

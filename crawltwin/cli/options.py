@@ -93,6 +93,27 @@ def settings(options: argparse.Namespace, kind: type[T], **others: Any) -> T:
     return kind(**(others | given(options, kind)))
 
 
+def check_heeded(
+    options: argparse.Namespace, declare: Callable[[argparse.ArgumentParser], None], mode: str, heeded: Collection[str]
+) -> None:
+    """Refuse what was given and the mode would not heed: whoever gives an option believes that the answer follows it.
+
+    `declare` adds the options of the command to a parser; `heeded` are names of them in the namespace.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    declare(parser)
+    idle = [
+        action.option_strings[-1] if action.option_strings else str(action.metavar)
+        for action in parser._actions
+        if action.dest not in heeded and getattr(options, action.dest) != action.default
+    ]
+    if idle:
+        raise InputError(
+            f"{mode} must come without {' and '.join(idle)}, which it would not heed; got both. Leave out "
+            f"{'that one' if len(idle) == 1 else 'those'}, or leave out {mode}"
+        )
+
+
 def add_scenario(parser: argparse.ArgumentParser) -> None:
     """Declare the scenario file."""
     words = "scenario file, TOML or JSON; - reads TOML from standard input"

@@ -73,6 +73,12 @@ def run(options: argparse.Namespace) -> int:
     if options.ask:
         from crawltwin.cli.terminal.plan_dialogue import ask
 
+        unwritten = [name for name in ("check", "json", "out", "policy_file", "report") if getattr(options, name)]
+        if unwritten:
+            raise InputError(
+                f"--ask must come without --{unwritten[0].removesuffix('_file')}: it writes the answers and makes no "
+                "plan; got both. Answer first, then run the plan with --config"
+            )
         path = options.config or "plan.toml"
         ask(PlanFile.read(path if Path(path).exists() else None, **typed), path)
         return 0

@@ -12,6 +12,7 @@ from crawltwin.cli.options import (
     add_policy,
     add_scenario,
     add_settings,
+    check_heeded,
     given,
     numbers,
     read_scenario,
@@ -39,6 +40,20 @@ EPILOG = """examples:
 
 Ctrl-C prints what is known so far. Same scenario and seed: same numbers, whatever the number of workers.
 """
+
+BETWEEN = "0,100"
+ALWAYS = ("scenario", "policy", "json", "out")
+WITH_TRACE = ("trace", "recorded_robots", "processing_rate")
+_WORK = ("seed", "confidence", "workers", "cluster")
+MODES = {
+    "timeline": ("between", "seed"),
+    "rare": ("replications", "pages", "precision", "resume", *_WORK),
+    "coverage": ("replications", "pages", *_WORK),
+    "best": ("compare", "measures", "pages", *_WORK),
+    "compare": ("pages", "time", "replications", *_WORK),
+    "trace": (*WITH_TRACE, "replications", "seed", "confidence", "engine", "warmup", "levels", "records"),
+}
+"""Each question but the usual one, the first that was asked, with the options that it heeds beside `ALWAYS`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rare", action="store_true", help="the loss probability by splitting on the level, down to 1e-9 and below"
     )
     other.add_argument("--timeline", metavar="FILE.svg", help="draw level, robots and losses over a stretch of time")
-    other.add_argument("--between", default="0,100", metavar="T0,T1", help="that stretch (default 0,100)")
+    other.add_argument("--between", default=BETWEEN, metavar="T0,T1", help="that stretch (default 0,100)")
     show = parser.add_argument_group("output")
     show.add_argument("--levels", action="store_true", help="show the probability of each number of pages")
     show.add_argument("--records", metavar="FILE", help="write one record per page, .parquet or .csv")
@@ -111,30 +126,26 @@ def _check_together(options: argparse.Namespace) -> None:
         raise InputError("--best must come with the policies to choose from; got none. Add --compare POLICY")
     if options.timeline and not options.timeline.endswith(".svg"):
         raise InputError(f"--timeline must end in .svg; got {options.timeline!r}")
-    if options.rare:
-        _check_rare(options)
-    if options.trace and options.precision is not None:
-        raise InputError("--precision must be left out with --trace; a trace has the length that it has")
-
-
-_RARE_SETTINGS = ("replications", "pages", "precision", "seed", "confidence", "workers", "cluster")
-
-
-def _check_rare(options: argparse.Namespace) -> None:
-    """Refuse what the rare-event estimator would not heed."""
-    from simulate import SimulationSettings
-
-    others = {name: getattr(options, name) for name in ("trace", "compare", "coverage", "timeline", "records", "best")}
-    idle = [f"--{name}" for name, value in others.items() if value is not None]
-    idle += [
-        {"measures": "--measure"}.get(name, f"--{name}")
-        for name in given(options, SimulationSettings)
-        if name not in _RARE_SETTINGS
-    ]
-    if idle:
-        raise InputError(f"--rare must come without {' and '.join(idle)}, which it would not heed; got both")
-    if options.pages is not None and options.precision is not None:
+    mode = next((name for name in MODES if getattr(options, name) not in (None, False)), None)
+    if mode is None:
+        _check_plain(options)
+        return
+    heeded = {*ALWAYS, mode, *MODES[mode]}
+    if mode == "compare" and options.trace:  # a trace has the length that it has
+        heeded = {*heeded, *WITH_TRACE} - {"pages", "time", "replications"}
+    check_heeded(options, add_arguments, f"--{mode}{' on a --trace' if 'trace' in heeded - {mode} else ''}", heeded)
+    if mode == "best" and len(options.measures or ()) > 1:
+        raise InputError(f"--measure must be one with --best; got {', '.join(options.measures)}")
+    if mode == "rare" and options.pages is not None and options.precision is not None:
         raise InputError("--precision must be left out with --pages, which says how long to run; got both")
+
+
+def _check_plain(options: argparse.Namespace) -> None:
+    idle = [f"--{name.replace('_', '-')}" for name in WITH_TRACE[1:] if getattr(options, name) is not None]
+    if idle:
+        raise InputError(f"{' and '.join(idle)} must come with --trace FILE; got none")
+    if options.between != BETWEEN:
+        raise InputError("--between must come with --timeline FILE.svg; got none")
 
 
 def _simulate(scenario: Scenario, options: argparse.Namespace) -> SimulationResult:
@@ -175,7 +186,7 @@ def _replay(scenario: Scenario, options: argparse.Namespace) -> SimulationResult
         processing_rate=options.processing_rate,
         recorded_robots=options.recorded_robots,
         records=bool(options.records),
-        **_chosen(options, "replications", "seed", "engine", "confidence", "warmup"),
+        **_chosen(options, *MODES["trace"]),
     )
 
 
@@ -186,7 +197,7 @@ def _rare(scenario: Scenario, options: argparse.Namespace) -> int:
     with progress("splitting", quiet=options.json, after=1.0) as update:
         found = rare_loss(
             scenario,
-            **_chosen(options, *_RARE_SETTINGS),
+            **_chosen(options, *MODES["rare"]),
             store=Store(options.resume) if options.resume else None,
             progress=update,
         )
@@ -216,7 +227,7 @@ def _coverage(scenario: Scenario, options: argparse.Namespace) -> int:
             scenario,
             truth,
             experiments=options.coverage,
-            **_chosen(options, "replications", "pages", "seed", "confidence", "workers", "cluster"),
+            **_chosen(options, *MODES["coverage"]),
             progress=update,
         )
 
@@ -245,7 +256,7 @@ def _select(scenario: Scenario, options: argparse.Namespace) -> int:
         _policies(scenario, options),
         indifference=options.best,
         measure=(options.measures or ["cost"])[0],
-        **_chosen(options, "confidence", "pages", "seed", "workers", "cluster"),
+        **_chosen(options, "pages", *_WORK),
     )
 
     def show() -> None:
@@ -271,7 +282,7 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
         found = compare(
             scenario,
             _policies(scenario, options),
-            **_chosen(options, "pages", "time", "replications", "seed", "confidence", "workers", "cluster"),
+            **_chosen(options, *MODES["compare"]),
             progress=update,
             **replayed,
         )

@@ -7,7 +7,17 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from crawltwin.cli.options import add_output, add_policy, add_settings, add_workers, given, read_scenario, real, whole
+from crawltwin.cli.options import (
+    add_output,
+    add_policy,
+    add_settings,
+    add_workers,
+    check_heeded,
+    given,
+    read_scenario,
+    real,
+    whole,
+)
 from crawltwin.cli.output import command_line, hand_out, progress, save_report, visible
 from crawltwin.model.errors import InputError
 
@@ -25,6 +35,10 @@ EPILOG = """examples:
 verdicts: equivalent (the difference is below the margin), different (not the same number),
 inconclusive (needs more pages). Exit code 1 when anything is different.
 """
+
+OF_TRACE = ("trace", "recorded_robots", "processing_rate")
+_OF_TRACE_PLAN = ("margin", "absolute_margin", "confidence", "seed")
+_OF_RANDOM = ("random", "family", "store", "report", "workers", "cluster", "replications", "pages", "engine", "seed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,11 +78,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check, show, and say by the exit code whether anything differs."""
     if options.trace is not None:
+        check_heeded(
+            options, add_arguments, "--trace", ("scenarios", "policy", "json", "out", *OF_TRACE, *_OF_TRACE_PLAN)
+        )
         return _replay(options)
     if options.random is None:
+        idle = [name for name in OF_TRACE[1:] if getattr(options, name) is not None]
+        if idle:
+            raise InputError(f"--{idle[0].replace('_', '-')} must come with --trace FILE; got none")
+        if options.store or options.family != "paper":
+            raise InputError(f"--{'store' if options.store else 'family'} must come with --random N; got none")
         return _crosscheck(options)
     if options.scenarios:
         raise InputError("SCENARIO may not be given together with --random; got both")
+    check_heeded(options, add_arguments, "--random", ("scenarios", "json", "out", *_OF_RANDOM))
     return _calibrate(options)
 
 
@@ -123,11 +146,10 @@ def _replay(options: argparse.Namespace) -> int:
     if len(options.scenarios) != 1:
         raise InputError(f"--trace must come with exactly one SCENARIO; got {len(options.scenarios)}")
     chosen = {"absolute_margin": None} | given(options, ValidationPlan)
-    used = ("margin", "absolute_margin", "confidence", "seed")
     found = compare_log(
         read_scenario(options.scenarios[0], options.policy),
         RecordedTrace.read(options.trace),
-        replace(LOG_PLAN, **{name: chosen[name] for name in used if name in chosen}),
+        replace(LOG_PLAN, **{name: chosen[name] for name in _OF_TRACE_PLAN if name in chosen}),
         processing_rate=options.processing_rate,
         recorded_robots=options.recorded_robots,
     )

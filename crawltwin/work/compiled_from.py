@@ -20,7 +20,7 @@ _PLAIN = (bool, bytes, complex, float, int, np.generic, str, tuple, type(None))
 
 
 def digest_of_sources(function: FunctionType) -> str:
-    """The digest of a function, of all that it calls, and of the constants that they name. Cost: reads each file once."""
+    """The digest of a function, of all that it calls, and of the constants that they name."""
     found: dict[str, str] = {}
     _visit(function, found)
     return hashlib.sha256("\n".join(f"{name} {found[name]}" for name in sorted(found)).encode()).hexdigest()

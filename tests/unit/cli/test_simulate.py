@@ -120,7 +120,7 @@ def test_a_timeline_is_drawn(paper: str, tmp_path: Path, capsys):
         (["--engine", "fast"], "engine must be one of compiled, simpy"),
         (["--records", "pages.txt"], "--records must end in .parquet or .csv"),
         (["--trace", "nowhere.csv"], "the trace must be a file"),
-        (["--trace", "nowhere.csv", "--precision", "0.1"], "--precision must be left out with --trace"),
+        (["--trace", "nowhere.csv", "--precision", "0.1"], "--trace must come without --precision"),
         (["--best", "1"], "--best must come with the policies"),
         (["--coverage", "0"], "coverage must be at least 10; got 0"),
         (["--timeline", "t.png"], "--timeline must end in .svg"),
@@ -186,3 +186,26 @@ def test_ctrl_c_prints_what_is_known(paper: str, workers: str, tmp_path: Path):
     assert found["interrupted"]
     assert found["measures"]["cost"]["low"] < found["measures"]["cost"]["high"]
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("given", "idle"),
+    [
+        (["--compare", "3", "--records", "pages.csv"], "--compare must come without --records"),
+        (["--compare", "3", "--precision", "0.1", "--engine", "reference"], "--precision and --engine"),
+        (["--compare", "3", "--trace", "a.csv", "--pages", "1000"], "--compare on a --trace must come without --pages"),
+        (["--compare", "3", "--best", "1", "--replications", "5"], "--best must come without --replications"),
+        (["--compare", "3", "--best", "1", "--trace", "a.csv"], "--best must come without --trace"),
+        (["--compare", "3", "--best", "1", "--measure", "cost", "--measure", "mean_pages"], "--measure must be one"),
+        (["--trace", "a.csv", "--workers", "2", "--resume", "kept"], "--workers and --resume"),
+        (["--timeline", "a.svg", "--levels"], "--timeline must come without --levels"),
+        (["--coverage", "9", "--engine", "reference"], "--coverage must come without --engine"),
+        (["--rare", "--levels"], "--rare must come without --levels"),
+        (["--recorded-robots", "3"], "--recorded-robots must come with --trace FILE"),
+        (["--between", "0,5"], "--between must come with --timeline"),
+    ],
+)
+def test_an_option_that_the_question_would_not_heed_is_refused(paper, given, idle, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", paper, *given]) == 2
+    assert idle in capsys.readouterr().err

@@ -115,3 +115,25 @@ def test_wrong_input_is_told_in_words_with_exit_code_2(queue: str, arguments, wo
     assert words in captured.err
     assert not captured.out
     assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize(
+    ("given", "idle"),
+    [
+        (["--trace", "a.csv", "--budget", "5000"], "--trace must come without --budget"),
+        (["--trace", "a.csv", "--report", "there"], "--trace must come without --report"),
+        (["--recorded-robots", "3"], "--recorded-robots must come with --trace FILE"),
+        (["--family", "features"], "--family must come with --random N"),
+    ],
+)
+def test_an_option_that_the_question_would_not_heed_is_refused(given, idle, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    examples.load("paper").write(tmp_path / "paper.toml")
+    assert main(["validate", "paper.toml", *given]) == 2
+    assert idle in capsys.readouterr().err
+
+
+def test_a_calibration_takes_no_margin(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(["validate", "--random", "2", "--margin", "0.1"]) == 2
+    assert "--random must come without --margin" in capsys.readouterr().err

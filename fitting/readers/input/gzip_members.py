@@ -71,10 +71,11 @@ class GzipMembers(io.RawIOBase):
             self._member, self._begun = zlib.decompressobj(_GZIP), True
             fresh = True
         at_end = not self._packed
+        before = None if fresh else self._member.copy()
         try:
             data = self._member.decompress(self._packed, size)
         except zlib.error as error:
-            data = _before_damage(self._packed) if fresh else b""
+            data = _before_damage(before or zlib.decompressobj(_GZIP), self._packed)
             if not data:
                 raise
             self._error = error
@@ -88,10 +89,10 @@ class GzipMembers(io.RawIOBase):
         return bytes(data)
 
 
-def _before_damage(packed: bytes) -> bytes:
-    """What can be unpacked of the beginning of a damaged member; a wrong checksum alone loses nothing."""
-    member, unpacked = zlib.decompressobj(_GZIP), bytearray()
+def _before_damage(member: Any, packed: bytes) -> bytes:
+    """What a member still gives of damaged bytes; a wrong checksum alone loses nothing."""
+    unpacked = bytearray()
     with suppress(zlib.error):
-        for start in range(0, len(packed), 8):
-            unpacked += member.decompress(packed[start : start + 8])
+        for start in range(len(packed)):
+            unpacked += member.decompress(packed[start : start + 1])
     return bytes(unpacked)

@@ -17,11 +17,12 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
 from crawltwin.model.errors import InputError
-from fitting.readers.input.gzip_members import GzipMembers
+from fitting.readers.input.fast_gzip import gzip_stream
 
 MAX_RATIO = 250
 """Largest ratio of unpacked to packed bytes; logs reach 10 to 60."""
@@ -51,7 +52,6 @@ def _open_zstd(raw: IO[bytes]) -> IO[bytes]:
 
 
 _OPENERS: dict[str, Callable[[IO[bytes]], IO[bytes]]] = {
-    "gzip": lambda raw: cast("IO[bytes]", GzipMembers(raw)),
     "bzip2": bz2.BZ2File,
     "xz": lzma.LZMAFile,
     "zstd": _open_zstd,
@@ -74,6 +74,12 @@ class _Counted(io.RawIOBase):
         view[: len(data)] = data
         self.taken += len(data)
         return len(data)
+
+    def from_start(self, start: int) -> IO[bytes]:
+        """The whole stream once more, from this place of the file on."""
+        self._inner.seek(start)
+        self._head, self.taken = b"", 0
+        return io.BufferedReader(self, 1 << 16)
 
 
 class Source:
@@ -175,12 +181,14 @@ class Source:
 
 
 def _unpack(name: str, stream: IO[bytes], stack: ExitStack) -> Iterator[Source]:
+    start = stream.tell() if stream.seekable() else None
     head = stream.read(8) or b""
     packer = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), "none")
     counted = _Counted(stream, head)
     raw = io.BufferedReader(counted, 1 << 16)
-    if packer in _OPENERS:
-        unpacked = _OPENERS[packer](raw)
+    if packer == "gzip" or packer in _OPENERS:
+        again = None if start is None else partial(counted.from_start, start)
+        unpacked = gzip_stream(raw, again) if packer == "gzip" else _OPENERS[packer](raw)
         stack.callback(unpacked.close)
         yield Source(name, unpacked, counted, packer)
     elif packer == "zip":

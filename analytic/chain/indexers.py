@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytic.linear.count_vectors import count_index, count_states, counts
+from analytic.linear.count_vectors import count_states, counts, one_less, one_more
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.laws.phase_type import PhaseType
 
@@ -41,37 +41,34 @@ class Indexers:
         """Rates of changes of one phase, off the diagonal."""
         M, n = self.service.order, counts(busy, self.service.order)
         found = np.zeros((len(n), len(n)))
+        if not busy:
+            return found
+        without, put_back = one_less(busy, M), one_more(busy - 1, M)
         for i in range(M):
             has = np.flatnonzero(n[:, i])
             for j in range(M):
                 if i != j and self.service.subgenerator[i, j]:
-                    to = n[has].copy()
-                    to[:, i] -= 1
-                    to[:, j] += 1
-                    found[has, count_index(to, M)] += n[has, i] * self.service.subgenerator[i, j]
+                    found[has, put_back[without[has, i], j]] += n[has, i] * self.service.subgenerator[i, j]
         return found
 
     def ends(self, busy: int) -> FloatArray:
         """Rates at which one of them ends and nobody follows."""
         M, n = self.service.order, counts(busy, self.service.order)
         found = np.zeros((len(n), self.states(busy - 1)))
+        without = one_less(busy, M)
         for i in range(M):
             has = np.flatnonzero(n[:, i])
-            to = n[has].copy()
-            to[:, i] -= 1
-            found[has, count_index(to, M)] += n[has, i] * self.service.exit_rates[i]
+            found[has, without[has, i]] += n[has, i] * self.service.exit_rates[i]
         return found
 
     def begins(self, busy: int, pages: int) -> FloatArray:
         """Probabilities of the service state after `pages` more pages have begun."""
         M, found = self.service.order, np.eye(self.states(busy))
         for now in range(busy, busy + pages):
-            n = counts(now, M)
-            one = np.zeros((len(n), self.states(now + 1)))
+            more = one_more(now, M)
+            one = np.zeros((len(more), self.states(now + 1)))
             for i in range(M):
-                to = n.copy()
-                to[:, i] += 1
-                one[np.arange(len(n)), count_index(to, M)] += self.service.initial[i]
+                one[np.arange(len(more)), more[:, i]] += self.service.initial[i]
             found = found @ one
         return found
 

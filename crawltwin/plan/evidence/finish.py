@@ -1,11 +1,12 @@
 """When will it be done: the time to finish a list of URLs, with all the doubt that the log leaves.
 
-The time of the list is that of as many further pages at the pace of the log, with its noise and its drift (`pace`),
-or longer where few slow hosts are its tail (`host_queues`). Under another number of robots it is scaled by the ratio
-of the model's times (`analytic.completion`), with the doubt of that ratio over the resampled traces; hosts are not
-faster for it. The crawler pauses: while it runs, pauses come as a Poisson stream whose rate is that of the log, with
-the doubt that so many pauses leave (a gamma law, Jeffreys' prior), and each is as long as one of those in the log.
-Where the log tells how the frontier grows (`frontier`), a second answer counts in what the URLs will bring.
+The time of the list is that of as many further pages at the pace of the log, with its noise, its drift and what no
+log can show (`pace`), or longer where few slow hosts are its tail (`host_queues`). Under another number of robots it
+is scaled by the ratio of the model's times (`analytic.completion`), with the doubt of that ratio over the resampled
+traces; hosts are not faster for it. The crawler pauses: while it runs, pauses come as a Poisson stream whose rate is
+that of the log, with the doubt that so many pauses leave (a gamma law, Jeffreys' prior), and each is as long as one of
+those in the log. Where the log tells how the frontier grows (`frontier`), a second answer counts in what the URLs will
+bring.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from crawltwin.model.checks import FloatArray
 from crawltwin.plan.evidence.frontier import Growth, growth_of
 from crawltwin.plan.evidence.host_queues import HostQueues
 from crawltwin.plan.evidence.host_sizes import FOLLOWED, pages_left
-from crawltwin.plan.evidence.pace import shared_times
+from crawltwin.plan.evidence.pace import shared_times, unforeseen
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.url_list import UrlList
 from crawltwin.plan.wording import in_time
@@ -135,7 +136,7 @@ class FinishTimes:
 
     def _limit(self) -> str:
         if self.today.tail < 0.05:
-            return "The pace of the whole crawl decides."
+            return "The pace of the whole crawl decides; later ends are those of stops that the log has not shown."
         given = "" if self.hosts_known else "; a list of the URLs (--urls FILE) would tell how many each host has"
         return f"Few slow hosts are the last in {self.today.tail:.0%} of the cases{given}."
 
@@ -225,7 +226,7 @@ def finish_of(
     urls_drawn = np.where(ends, grown, urls)
     came, running = _history(fit)
     relative = done.mean / (urls * running[-1] / came[-1]) * rng.choice(slower, DRAWS)
-    shared = shared_times(came, running, urls_drawn, rng) * relative
+    shared = shared_times(came, running, urls_drawn, rng) * unforeseen(rng, DRAWS) * relative
     times = _with_hosts(wanted, urls_drawn, shared, fit, running, rng)
     total = np.where(ends, times + _paused(times, fit, rng), np.inf)
     low, median, high = np.quantile(total, (ENDS[0], 0.5, ENDS[1]), method="inverted_cdf")

@@ -5,8 +5,12 @@ mean so far, and the relative error has the variance :math:`\kappa (1/m + 1/n)`,
 page summed over its correlations; neighbouring batches of pages tell it. Beside that noise the pace may drift: on
 logarithmic scales T is taken as a Brownian motion, log T grows by :math:`p\,h + \sigma\sqrt h\,Z` while log n grows by
 h. With p = 1 and :math:`\sigma = 0` that is the steady crawl, and the forecast is "pages done over time elapsed"; p
-above 1 is a crawl that slows down. Most of the prior is the steady crawl. The posterior of p and :math:`\sigma` is
-summed on a grid, given T at half octaves of n back from the end of the log.
+above 1 is a crawl that slows down. Crawls slow down far more often than they speed up for long (a beginning is slow
+while names are looked up), and the prior says so; half of it is the steady crawl. The posterior of p and
+:math:`\sigma` is summed on a grid, given T at half octaves of n back from the end of the log.
+
+What the crawl has not met yet no log tells: a first stop, a host that hangs, a slow end. `unforeseen` makes the rest
+longer in half of the draws, so that the median stays that of the pace and the upper end is honest.
 """
 
 from __future__ import annotations
@@ -18,12 +22,17 @@ import numpy.typing as npt
 
 from crawltwin.model.checks import FloatArray
 
-SLOPES, SLOPE_DOUBT = np.linspace(0.3, 2.7, 49), 0.4
-"""Values of p, and the standard deviation of its prior around 1."""
+SLOPES = np.linspace(0.3, 2.7, 49)
+"""Values of p."""
+SLOWER, FASTER, SLOWS = 0.5, 0.15, 0.9
+"""Prior of p where it is not 1: standard deviations above and below 1, and the probability of above."""
 MOTIONS = np.concatenate([[0.0], 0.0005 * 2.0 ** np.arange(12)])
 """Values of sigma squared, per factor e of pages."""
-STEADY = 0.8
+STEADY, STILL = 0.5, 0.8
 """Prior probability of p = 1, and that of sigma = 0."""
+UNFORESEEN, LENGTHENED = 0.5, 0.5
+"""Probability that something makes the rest longer which the log has not shown, and the mean of the logarithm of the
+factor then."""
 BATCHES = (8, 16, 32)
 """Batches into which the pages are cut to tell their noise."""
 FEW = 30
@@ -35,7 +44,7 @@ FEWEST, POINTS = 12, 12
 def shared_times(
     came: npt.NDArray[np.int64], running: FloatArray, urls: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Draws of the time that further pages take.
+    """Draws of the time that further pages take at the pace so far.
 
     Parameters
     ----------
@@ -55,6 +64,12 @@ def shared_times(
     variance = doubted * _spread(np.array(pages), pages + urls) + motion * ahead
     log_growth = slope * ahead + np.sqrt(variance) * rng.standard_normal(draws)
     return elapsed * np.expm1(np.clip(log_growth, 1e-9, 300.0))
+
+
+def unforeseen(rng: np.random.Generator, draws: int) -> FloatArray:
+    """Factors of the rest: 1 in half of the cases, else a Pareto law from 1 on."""
+    longer = rng.random(draws) < UNFORESEEN
+    return np.where(longer, np.exp(rng.exponential(LENGTHENED, draws)), 1.0)
 
 
 def page_noise(came: npt.NDArray[np.int64], running: FloatArray) -> float:
@@ -87,13 +102,21 @@ def _posterior(
 ) -> tuple[FloatArray, FloatArray]:
     """Draws of p and of sigma squared from their posterior on the grid."""
     slope, motion = (axis.ravel() for axis in np.meshgrid(np.append(SLOPES, 1.0), MOTIONS, indexing="ij"))
-    slab = np.exp(-(((SLOPES - 1) / SLOPE_DOUBT) ** 2) / 2)
     prior = np.outer(
-        np.append((1 - STEADY) * slab / slab.sum(), STEADY),
-        np.where(MOTIONS == 0, STEADY, (1 - STEADY) / (MOTIONS.size - 1)),
+        np.append((1 - STEADY) * _slope_prior(), STEADY),
+        np.where(MOTIONS == 0, STILL, (1 - STILL) / (MOTIONS.size - 1)),
     ).ravel()
     variance = noise + motion[:, None] * steps
     fit = -0.5 * ((grown - slope[:, None] * steps) ** 2 / variance + np.log(variance)).sum(axis=1)
     weight = prior * np.exp(fit - fit.max())
     drawn = rng.choice(weight.size, draws, p=weight / weight.sum())
     return slope[drawn], motion[drawn]
+
+
+def _slope_prior() -> FloatArray:
+    """Probabilities of `SLOPES`: two halves of normal laws that meet at 1."""
+    slower, faster = (
+        np.where(side, np.exp(-(((SLOPES - 1) / doubt) ** 2) / 2), 0.0)
+        for side, doubt in ((SLOPES >= 1, SLOWER), (SLOPES < 1, FASTER))
+    )
+    return np.asarray(SLOWS * slower / slower.sum() + (1 - SLOWS) * faster / faster.sum())

@@ -8,7 +8,7 @@ import pytest
 from crawltwin.plan.evidence import finish
 from crawltwin.plan.evidence.finish import Finish, FinishTimes, finish_of
 from crawltwin.plan.evidence.frontier import Growth
-from crawltwin.plan.evidence.pace import page_noise, shared_times
+from crawltwin.plan.evidence.pace import page_noise, shared_times, unforeseen
 from crawltwin.plan.url_list import UrlList
 from fitting.trace.cleaning import Stretch
 
@@ -21,7 +21,13 @@ def shared(times, urls, draws=4000):
 
 
 @pytest.fixture
-def steady(monkeypatch):
+def foreseen(monkeypatch):
+    """Nothing happens that the log has not shown."""
+    monkeypatch.setattr(finish, "unforeseen", lambda rng, draws: np.ones(draws))
+
+
+@pytest.fixture
+def steady(monkeypatch, foreseen):
     """The pace is that so far, without noise: the other parts of the answer are looked at alone."""
     monkeypatch.setattr(finish, "shared_times", lambda came, running, urls, rng: urls * running[-1] / came[-1])
     monkeypatch.setattr(finish, "DRAWS", 4000)
@@ -65,7 +71,7 @@ def test_many_pauses_cost_no_memory(steady):
     assert found.median == pytest.approx(800_000.0, rel=0.01)
 
 
-def test_a_list_by_host_ends_with_the_slowest_host():
+def test_a_list_by_host_ends_with_the_slowest_host(foreseen):
     """Two hosts in turn, a page of each every 2 s: of one 10 are left, of the other 1,000, which take 2,000 s."""
     host = np.tile(np.array([7, 9], dtype=np.uint64), 200)
     seconds = np.arange(400.0)
@@ -96,6 +102,28 @@ def test_a_frontier_without_an_end_is_told(steady):
     assert "10 s (in nine of ten cases 5 s to 20 s) under the policy, 30 s" in grown.in_words()
     assert "9 s to without an end" in grown.rows()[1][1]
     assert grown.to_json()["with_links"]["today"]["high"] is None
+
+
+def test_what_no_log_shows_makes_half_of_the_cases_longer():
+    """A logarithm of mean 1/2 in half of the cases: the factor f is exceeded with probability f^-2 / 2."""
+    factors = unforeseen(np.random.default_rng(1), 400_000)
+    assert factors.min() == 1.0
+    for factor in (1.0, 1.5, 3.0, 10.0):
+        assert np.mean(factors > factor) == pytest.approx(factor**-2 / 2, abs=0.003)
+
+
+def test_a_crawl_is_not_taken_to_go_on_speeding_up():
+    """Gaps that rise or fall as n^0.3 and n^-0.3, with the noise of 60 pages: only the slower crawl goes on so."""
+    rng = np.random.default_rng(4)
+
+    def against_linear(power):
+        crawls = [np.cumsum(rng.exponential(np.arange(1, 61) ** power)) for _ in range(30)]
+        return np.median([np.median(shared(times, 60)) / times[-1] for times in crawls])
+
+    slower, faster = against_linear(0.3), against_linear(-0.3)
+    # A power law that was known exactly would give 2^1.3 - 1 = 1.46 and 2^0.7 - 1 = 0.62.
+    assert 1.12 < slower < 1.46
+    assert faster > 0.85
 
 
 def test_a_steady_crawl_goes_on_at_its_pace():

@@ -101,16 +101,16 @@ def _table(caption: str, verdicts: Sequence[Verdict], name: str) -> Table:
     numbers = ("solved", "simulated (low to high)", "margin", "score")
     return Table(
         caption,
-        ["measure", "part", *[Column(head, "number") for head in numbers], "verdict"],
+        ["measure", "part", "verdict", *[Column(head, "number") for head in numbers]],
         [
             (
-                f"{one.comparison.measure}{' (by splitting)' if one.comparison.split_pages else ''}",
+                f"{one.comparison.measure.replace('_', ' ')}{' (by splitting)' if one.comparison.split_pages else ''}",
                 str(one.comparison.part),
+                Cell(one.word, one.needs, VERDICT_TONES[one.word]),
                 one.comparison.solved,
                 _simulated(one),
                 Cell(one.comparison.margin, f"{one.comparison.margin:.2g}"),
                 _score(one.comparison.score),
-                Cell(one.word, one.needs, VERDICT_TONES[one.word]),
             )
             for one in verdicts
         ],

@@ -40,6 +40,7 @@ def explore_page(found: Explored) -> str:
         "criteria": CRITERIA,
         "labels": list(_LABELS.items()),
         "weights": weights,
+        "bounds": dict(found.bounds),
         "plan": found.plan,
         "share": found.fetches_per_robot,
         "worlds": {f"{world.indexing:g} {world.staleness:g}": world.measures for world in found.worlds},
@@ -105,5 +106,5 @@ def _times(factor: float) -> str:
 
 
 def _shown(value: float) -> str:
-    """The weight to its last bit, so that the page begins where the plan is."""
-    return repr(int(value)) if float(value).is_integer() else repr(float(value))
+    """A weight or limit as its box shows it; untouched, the page computes with every bit of the plan's."""
+    return repr(int(value)) if float(value).is_integer() and abs(value) < 1e9 else f"{value:.6g}"

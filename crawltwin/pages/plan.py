@@ -175,7 +175,9 @@ def _choice(found: Plan) -> str:
     if found.limited is not None:
         share = found.limited.in_time
         within = found.limited.limits.index_within
-        late = "" if share is None or within is None else f" Under it {share:.2%} of the indexed pages are in time."
+        late = ""
+        if share is not None and within is not None:
+            late = f" Under it {in_percent(share)} of the indexed pages are in time."
         return f"Asked for: {found.limited.limits.in_words()}. {found.limited.in_words()}{late}"
     if found.clock is not None:
         return (

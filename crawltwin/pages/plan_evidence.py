@@ -60,7 +60,9 @@ def doubt_blocks(found: Plan) -> list[Block]:
             "Other policies beside it",
             ["policy", Column("best on", "number"), Column("costs more (95%)", "number"), "told apart"],
             rows,
-        ),
+        )
+        if rows
+        else Text("No other policy was the best one on any of them."),
         doubt_picture({found.policy: doubt.share} | {rival.policy: rival.share for rival in doubt.rivals}),
         Text(
             "What this does not cover: a future crawl that differs from the logged one, and the assumed inputs above."
@@ -160,7 +162,7 @@ def check_blocks(found: Plan) -> list[Block]:
             Note(
                 "Solved against simulated: "
                 + (
-                    "not checked, too few pages were simulated."
+                    "not checked in every number, too few pages were simulated."
                     if check.verdict == "inconclusive"
                     else f"{check.verdict}."
                 ),

@@ -35,6 +35,7 @@ def fill_page(template: str, *, script: str, styles: Sequence[str], **values: An
     )
     environment.filters |= {
         "inline": inline.to_html,
+        "unbroken": inline.unbroken,
         "paragraphs": inline.paragraphs,
         "words": inline.plain,
         "picture": _picture,

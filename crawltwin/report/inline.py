@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from markupsafe import Markup
 
 _MARKS = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\((https?://[^\s)]+|[\w-]+\.html)\)")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 
 
@@ -54,9 +55,24 @@ def to_html(sentence: str) -> Markup:
     return Markup("").join(
         Markup('<a href="{}" rel="noreferrer">{}</a>').format(piece.url, piece.text)
         if piece.kind == "link"
-        else wrap[piece.kind].format(piece.text)
+        else wrap[piece.kind].format(unbroken(piece.text))
         for piece in pieces(sentence)
     )
+
+
+def unbroken(text: str) -> Markup:
+    """Escaped HTML in which no line ends inside an option, as browsers would end one behind its dashes.
+
+    Examples
+    --------
+    >>> unbroken("give --service-mean")
+    Markup('give <span class="whole">--service-mean</span>')
+    """
+    found, end = Markup(""), 0
+    for option in _OPTION.finditer(text):
+        found += text[end : option.start()] + Markup('<span class="whole">{}</span>').format(option.group())
+        end = option.end()
+    return found + text[end:]
 
 
 def to_markdown(sentence: str) -> str:

@@ -216,3 +216,15 @@ def test_the_policy_and_the_table_can_be_saved(open_page, path, optimum, tmp_pat
     assert found["save-table"].count("\n") == len(rows) + 1
     assert rows[0]["policy"] == _short(optimum.best)
     assert opened.page.get_attribute("header a", "href") == "report.html"
+
+
+def test_boxes_show_few_digits_and_the_plan_counts_to_its_last_bit(open_page, optimum, tmp_path):
+    third = dataclasses.replace(optimum.scenario.cost, loss=100 / 3)
+    own = optimize(optimum.scenario.replace(cost=third))
+    page = tmp_path / "explore.html"
+    page.write_text(explore_page(explored_policies(own)), encoding="utf-8")
+    opened = open_page(page)
+    assert opened.page.input_value("#w-loss") == "33.3333"
+    assert _winner(opened)[1] == pytest.approx(own.best.cost, rel=1e-12)
+    opened.page.fill("#w-loss", "33.4")
+    assert _winner(opened)[1] != pytest.approx(own.best.cost, rel=1e-9)

@@ -248,3 +248,11 @@ def test_labels_of_a_short_logarithmic_axis_do_not_overlap(low, high):
 )
 def test_large_numbers_have_separators_and_no_power_of_ten(value, shown):
     assert Cell(value).shown == shown
+
+
+def test_no_line_ends_inside_an_option():
+    found = to_html("Give --service-mean, or `crawltwin plan --check-every 5` (a--b stays).")
+    assert found.count('<span class="whole">') == 2
+    assert '<span class="whole">--service-mean</span>,' in found
+    assert '<span class="whole">--check-every</span> 5</code>' in found
+    assert str(to_html("--a<b")) == '<span class="whole">--a</span>&lt;b'

@@ -21,9 +21,10 @@ GAUGES = (
     ("crawltwin_test_faster", "faster", "CUSUM against a faster pace"),
     ("crawltwin_test_threshold", "threshold", "Where the alarm goes off"),
 )
-_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46em;margin:2em auto;padding:0 1em}
+_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46em;margin:2em auto;padding:0 1em;overflow-wrap:anywhere}
 body{color:#1b1f24;background:#fff}
-table{border-collapse:collapse}td,th{padding:.2em 1em .2em 0;text-align:left;border-bottom:1px solid #d0d4d9}
+table{border-collapse:collapse}
+td,th{vertical-align:top;padding:.2em 1em .2em 0;text-align:left;border-bottom:1px solid #d0d4d9}
 @media(prefers-color-scheme:dark){body{color:#e6e8eb;background:#14171a}td,th{border-color:#3a4048}}"""
 
 
@@ -54,32 +55,47 @@ def page(summary: dict[str, Any]) -> str:
         value = summary.get(key)
         if value is None:
             return "not known"
-        return f"{value:.4g}{unit}" if isinstance(value, float) else f"{value}{unit}"
+        if isinstance(value, str):
+            return value
+        return f"{value:,}{unit}" if isinstance(value, int) else f"{value:.4g}{unit}"
 
+    lost = summary.get("predicted_loss")
     rows = [
         ("pages delivered", shown("deliveries")),
-        ("pace, recently", shown("pace", " per second")),
-        ("normal pace", shown("normal_pace", " per second")),
-        ("pace by the model", shown("expected_pace", " per second")),
-        ("backlog", shown("level")),
-        ("robots", shown("robots")),
+        ("pace, recently", shown("pace", " pages per second")),
+        ("normal pace", shown("normal_pace", " pages per second")),
+        ("pace by the model", shown("expected_pace", " pages per second")),
+        ("backlog", shown("level", " pages")),
+        ("robots wanted", shown("robots")),
         ("policy", shown("policy")),
-        ("share lost, by the model", shown("predicted_loss")),
-        ("test: slower, faster, alarm above", f"{shown('slower')}, {shown('faster')}, {shown('threshold')}"),
-        ("came too late; stood still", f"{shown('late')}; {shown('pauses')}"),
+        ("pages lost, by the model", "not known" if lost is None else f"{100 * lost:.3g}%"),
+        ("test for a slower pace", shown("slower")),
+        ("test for a faster pace", shown("faster")),
+        ("alarm where a test exceeds", shown("threshold")),
+        ("lines that came too late", shown("late")),
+        ("times the crawl stood still", shown("pauses")),
     ]
     if summary.get("learning") is not None:
         rows.append(("learning the normal pace", f"{summary['learning']:.0%}"))
     table = "".join(f"<tr><th scope=row>{html.escape(name)}<td>{html.escape(value)}" for name, value in rows)
     alarms = "".join(
-        f"<li>{datetime.fromtimestamp(one['time'], UTC).isoformat(timespec='seconds')}: {html.escape(one['direction'])}"
+        f"<li>{datetime.fromtimestamp(one['time'], UTC):%Y-%m-%d %H:%M:%S} UTC: the pace became "
+        f"{html.escape(one['direction'])}"
         for one in reversed(summary["alarms"][-20:])
     )
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>"
-        f"<title>crawltwin watch</title><style>{_STYLE}</style><h1>The crawl now</h1><table>{table}</table>"
-        f"<h2>Alarms</h2>{f'<ul>{alarms}</ul>' if alarms else '<p>None.</p>'}</html>"
+        f"<meta name=viewport content='width=device-width, initial-scale=1'><title>{_title(summary)}</title>"
+        f"<link rel=icon href=data:,><style>{_STYLE}</style><main><h1>The crawl now</h1><table>{table}</table>"
+        f"<h2>Alarms</h2>{f'<ul>{alarms}</ul>' if alarms else '<p>None.</p>'}</main></html>"
     )
+
+
+def _title(summary: dict[str, Any]) -> str:
+    """What a tab shows: the pace and the alarms, without opening it."""
+    count, pace = summary["alarms_raised"], summary.get("pace")
+    alarms = f"{count} alarm{'s' if count > 1 else ''}, " if count else ""
+    return alarms + ("crawltwin watch" if pace is None else f"{pace:.3g} pages per second - crawltwin watch")
 
 
 class Server:
@@ -103,7 +119,9 @@ class Server:
                 self.send_response(200)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
-                self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+                self.send_header(
+                    "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+                )
                 self.end_headers()
                 self.wfile.write(body)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from crawltwin.live.arena.standings import REPLICATIONS, SECONDS, SHOWN, Standing
 from crawltwin.live.demo.fitted import FittedCrawl
-from crawltwin.model import MEASURES, CostWeights, Scenario
+from crawltwin.model import CostWeights, Scenario
+from crawltwin.plan.wording import kind_of, with_interval
 from crawltwin.report import (
     COLOURS,
     Cell,
@@ -64,16 +65,15 @@ def _costs(standings: Sequence[Standing], weights: CostWeights) -> Section:
     rows = [
         (
             one.name,
-            one.cost,
-            one.difference.value,
-            _span(one),
             Cell(one.word(), "", TONES[one.word()]) if place else "ours",
+            Cell(one.cost, f"{one.cost:.3g}"),
+            _more(one) if place else Cell(None),
         )
         for place, one in enumerate(standings)
     ]
-    heads: list[Column | str] = ["rule", Column("cost", "number"), Column("more than ours", "number")]
+    heads: list[Column | str] = ["rule", "against ours", Column("cost", "number")]
     charged = ", ".join(f"{name} {value:g}" for name, value in weights.to_mapping().items() if value)
-    table = Table("Cost", [*heads, "interval, all at once", "against ours"], rows, name="cost")
+    table = Table("Cost", [*heads, Column("more than ours (intervals for all at once)", "number")], rows, name="cost")
     return Section("Who is best", [Text(f"Weights: {charged}."), table, _figure(standings)])
 
 
@@ -97,20 +97,18 @@ def _figure(standings: Sequence[Standing]) -> Figure:
         f"{len(others)} rules; the nearest costs {least:.2g} more than ours."
         if least > 0
         else "A rule is as cheap as ours.",
-        size=(7.2, 0.6 + 0.4 * len(others)),
+        size=(5.6, 0.6 + 0.4 * len(others)),
     )
 
 
 def _measures(standings: Sequence[Standing]) -> Section:
     rows: list[list[Cell | str]] = []
     for place, one in enumerate(standings):
-        tones: list[Tone] = [TONES[one.word(name)] if place else "plain" for name in SHOWN[1:]]
-        cells = [Cell(f"{one.values[name]:.3g}", "", tone) for name, tone in zip(SHOWN[1:], tones, strict=True)]
-        rows.append([one.name, *cells])
-    units = [f"{name.replace('_', ' ')} ({MEASURES[name].unit})" for name in SHOWN[1:]]
-    words = "Marked as bad: the rule is surely better than ours in this measure; as good: ours is surely better."
+        rows.append([one.name, *(_measure(one, name, bool(place)) for name in SHOWN[1:])])
+    heads = [Column(name.replace("_", " "), "number") for name in SHOWN[1:]]
+    words = "Better or worse than ours is said where it is sure, for all rules and measures at once."
     return Section(
-        "Where ours is not the best", [Text(words), Table("Measures", ["rule", *units], rows, name="measures")]
+        "Where ours is not the best", [Text(words), Table("Measures", ["rule", *heads], rows, name="measures")]
     )
 
 
@@ -127,8 +125,18 @@ def _how(fitted: FittedCrawl) -> Section:
     )
 
 
-def _span(one: Standing) -> str:
-    return f"{one.difference.low:.3g} to {one.difference.high:.3g}"
+def _measure(one: Standing, name: str, compared: bool) -> Cell:
+    """A measure in its unit, with the word that tells the rule from ours."""
+    value, word = one.values[name], one.word(name)
+    shown = with_interval(value, kind=kind_of(name))
+    if not compared or word == "not told apart":
+        return Cell(value, shown)
+    return Cell(value, f"{shown}, {word}", TONES[word])
+
+
+def _more(one: Standing) -> Cell:
+    found = one.difference
+    return Cell(found.value, with_interval(found.value, found.low, found.high))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from crawltwin.live.demo.demonstration import Course, Demonstration
 from crawltwin.live.demo.predictions import BAR, Judged
 from crawltwin.live.demo.settings import WEIGHTS
 from crawltwin.pages.crosscheck import VERDICT_TONES
+from crawltwin.plan.wording import kind_of, with_interval
 from crawltwin.report import (
     COLOURS,
     Cell,
@@ -72,10 +73,9 @@ def _predictions(found: Demonstration) -> Section:
         (
             one.prediction.policy.short,
             name.replace("_", " "),
-            one.prediction.values[name],
-            one.measured.values[name],
-            _interval(one, name, settings.confidence),
             _word(one, name),
+            _amount(name, one.prediction.values[name]),
+            _seen(one, name, settings.confidence),
             Cell(
                 *(("yes", "", "good") if one.within(name, settings.margin, settings.confidence) else ("no", "", "bad"))
             ),
@@ -86,19 +86,20 @@ def _predictions(found: Demonstration) -> Section:
     heads: list[Column | str] = [
         "policy",
         "measure",
-        Column("predicted", "number"),
-        Column("measured", "number"),
-        "interval",
         "verdict",
+        Column("predicted", "number"),
+        Column(f"measured ({settings.confidence:.0%})", "number"),
+        f"in the interval or within {settings.margin:.0%}",
     ]
     return Section(
         "Predicted against measured",
         [
             Text(
                 "The predictions were made after the first crawl and before the others. Intervals are from batch "
-                "means; verdicts count the doubt of the prediction, which comes from the length of the first one, too."
+                "means; verdicts count the doubt of the prediction, which comes from the length of the first one, "
+                "too. Where an interval would begin below 0, it is shown from 0."
             ),
-            Table("The bar", [*heads, "in the interval or near"], rows, name="bar"),
+            Table("Pages, stale share and active robots under each policy", heads, rows, name="bar"),
             _ratio_figure(found),
         ],
     )
@@ -113,7 +114,8 @@ def _ratio_figure(found: Demonstration) -> Figure:
                 predicted, seen = one.prediction.values[name], one.measured.interval(name, confidence)
                 if predicted > 0:
                     x = place + 0.2 * (index - 1)
-                    reach = [[(seen.value - seen.low) / predicted], [(seen.high - seen.value) / predicted]]
+                    low = max(0.0, seen.low)
+                    reach = [[(seen.value - low) / predicted], [(seen.high - seen.value) / predicted]]
                     label = name.replace("_", " ") if place == 0 else None
                     axes.errorbar(
                         [x], [seen.value / predicted], reach, color=COLOURS[index], marker=MARKERS[index], label=label
@@ -122,13 +124,19 @@ def _ratio_figure(found: Demonstration) -> Figure:
         axes.set_xticks(range(len(found.judged)), [one.prediction.policy.short for one in found.judged])
         style_axes(axes, "policy", "measured / predicted")
 
-    worst = max(abs(one.prediction.values[n] / one.measured.values[n] - 1) for one in found.judged for n in BAR)
+    ratios = [
+        one.prediction.values[n] / one.measured.values[n]
+        for one in found.judged
+        for n in BAR
+        if one.measured.values[n] > 0
+    ]
+    worst = max((abs(ratio - 1) for ratio in ratios), default=0.0)
     return draw(
         "predicted-measured",
         paint,
         f"Measured over predicted with {confidence:.0%} intervals; one is a perfect prediction.",
-        f"Fifteen ratios of measured to predicted values; the worst prediction is off by {worst:.0%}.",
-        size=(7.2, 3.8),
+        f"{len(ratios)} ratios of measured to predicted values; the worst prediction is off by {worst:.0%}.",
+        size=(5.6, 3.6),
     )
 
 
@@ -154,7 +162,7 @@ def _course_figure(course: Course, found: Demonstration, name: str) -> Figure:
         paint,
         f"The crawl under {course.policy}: pages that wait or are being indexed, and robots wanted.",
         f"Between 0 and {max(course.level)} pages are in the system, {mean:.1f} on average.",
-        size=(8.0, 3.0),
+        size=(6.0, 3.0),
     )
 
 
@@ -163,13 +171,13 @@ def _cost(found: Demonstration) -> Section:
     rows = [
         (
             one.prediction.policy.short,
-            one.prediction.values["cost"],
-            one.measured.values["cost"],
-            _interval(one, "cost", confidence),
+            _amount("cost", one.prediction.values["cost"]),
+            _seen(one, "cost", confidence),
         )
         for one in (found.first, *found.judged)
     ]
-    heads: list[Column | str] = ["policy", Column("predicted", "number"), Column("measured", "number"), "interval"]
+    measured = Column(f"measured ({confidence:.0%})", "number")
+    heads: list[Column | str] = ["policy", Column("predicted", "number"), measured]
     charged = ", ".join(f"{name} {value:g}" for name, value in WEIGHTS.to_mapping().items() if value)
     return Section("What was saved", [Text(f"Weights: {charged}."), Table("Cost", heads, rows, name="cost")])
 
@@ -184,7 +192,12 @@ def _model(found: Demonstration) -> Section:
                     f"{fitted.pages:,} pages of the first crawl; load {fitted.load:.2f}.",
                     (
                         f"Fetch: mean {fitted.fetch.mean:.3g} s in the normal spell, {fitted.methods['fetch']}. "
-                        f"A robot pauses {1000 * fitted.pause:.0f} ms between two fetches, which counts into the fetch."
+                        + (
+                            f"A robot pauses {1000 * fitted.pause:.0f} ms between two fetches, which counts into "
+                            "the fetch."
+                            if fitted.pause > 0
+                            else "No pause of a robot between two fetches can be told."
+                        )
                     ),
                     (
                         f"Indexing: mean {fitted.service.mean:.3g} s, {fitted.methods['service']}. The work "
@@ -211,30 +224,32 @@ def _everything(found: Demonstration) -> Section:
         (
             one.prediction.policy.short,
             verdict.comparison.measure.replace("_", " "),
-            verdict.comparison.solved,
-            verdict.comparison.solved_error,
-            verdict.comparison.simulated,
-            _finite(verdict.low),
-            _finite(verdict.high),
             Cell(verdict.word, verdict.needs, VERDICT_TONES[verdict.word]),
+            _amount(verdict.comparison.measure, verdict.comparison.solved, verdict.comparison.solved_error),
+            _amount(verdict.comparison.measure, verdict.comparison.simulated, low=verdict.low, high=verdict.high),
         )
         for one in found.judged
         for verdict in one.verdicts
     ]
-    numbers = ("predicted", "doubt", "measured", "low", "high")
-    heads: list[Column | str] = ["policy", "measure", *[Column(name, "number") for name in numbers], "verdict"]
+    numbers = ("predicted (less and plus its doubt)", "measured (low to high)")
+    heads: list[Column | str] = ["policy", "measure", "verdict", *[Column(name, "number") for name in numbers]]
     return Section("Every measure", [Table("Every measure of every policy", heads, rows, name="everything")])
 
 
-def _interval(one: Judged, name: str, confidence: float) -> str:
+def _seen(one: Judged, name: str, confidence: float) -> Cell:
     seen = one.measured.interval(name, confidence)
-    return f"{seen.low:.3g} to {seen.high:.3g}" if math.isfinite(seen.low) else "unknown"
+    return _amount(name, one.measured.values[name], low=seen.low, high=seen.high)
+
+
+def _amount(name: str, value: float, error: float = 0.0, low: float = math.nan, high: float = math.nan) -> Cell:
+    """A measure in its unit, rounded to its doubt; no measure is below 0, so no interval begins there."""
+    if not math.isfinite(value):
+        return Cell(None)
+    if error > 0:
+        low, high = value - error, value + error
+    return Cell(value, with_interval(value, max(0.0, low) if math.isfinite(low) else low, high, kind=kind_of(name)))
 
 
 def _word(one: Judged, name: str) -> Cell:
     found = next((verdict for verdict in one.verdicts if verdict.comparison.measure == name), None)
     return Cell("not judged") if found is None else Cell(found.word, found.needs, VERDICT_TONES[found.word])
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

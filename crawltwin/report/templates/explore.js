@@ -28,8 +28,12 @@ const cost = (policy, w) => {
 const refused = (input) => input.validity.badInput ||
   (input.value.trim() !== "" && !(Number.isFinite(Number(input.value)) && Number(input.value) >= 0));
 const read = (input, fallback) => (input.value.trim() === "" ? fallback : Number(input.value));
-const weights = () => Object.fromEntries(weightInputs.map((i) => [i.dataset.weight, read(i, 0)]));
-const limits = () => limitInputs.map((i) => [i.dataset.limit, read(i, null)]).filter(([, v]) => v !== null);
+// A box shows six digits; as long as it is not touched, every bit of the plan's own number counts.
+const untouched = (i, own) => i.value !== "" && i.value === i.defaultValue && typeof own === "number";
+const exact = (i, own, fallback) => (untouched(i, own) ? own : read(i, fallback));
+const weights = () => Object.fromEntries(weightInputs.map((i) =>
+  [i.dataset.weight, exact(i, data.weights[i.dataset.weight], 0)]));
+const limits = () => limitInputs.map((i) => [i.dataset.limit, exact(i, data.bounds[i.dataset.limit], null)]).filter(([, v]) => v !== null);
 const within = (policy, bounds) => bounds.every(([key, bound]) => {
   const own = value(policy, key);
   return own !== null && own <= bound;
@@ -215,7 +219,7 @@ const update = () => {
     say(`${best[1].n}: ${best[1].w}`, "policy");
     const own = cost(plan, w);
     const same = best[1] === plan;
-    say(`Cost ${show(best[0], 6)}; ${allowed.length} of ${policies.length} policies keep the limits. ` +
+    say(`Cost ${show(best[0], 6)}; ${allowed.length.toLocaleString("en")} of ${policies.length.toLocaleString("en")} policies keep the limits. ` +
       (same ? "This is the plan's policy." : `The plan's policy ${plan.n} costs ${show(own, 6)}` +
         (within(plan, bounds) ? "." : " and does not keep the limits.")));
   }

@@ -214,7 +214,7 @@ def judge(
 def holm(p_values: Sequence[float]) -> FloatArray:
     """Holm's adjusted p-values: of n tests, the k-th smallest value times n - k + 1, never below one before it.
 
-    The same as in statsmodels, which collects garbage at every call: that takes longer than a whole calibration.
+    The same as in statsmodels, which collects garbage at every call: most of the time of judging a calibration.
 
     Examples
     --------

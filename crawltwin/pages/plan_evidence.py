@@ -36,6 +36,12 @@ def doubt_blocks(found: Plan) -> list[Block]:
         )
         for rival in doubt.rivals
     ]
+    heads: list[Column | str] = [
+        "policy",
+        Column("best on", "number"),
+        Column("costs more (95%)", "number"),
+        "told apart",
+    ]
     spreads = {"cost": doubt.cost, **doubt.measures}
     return [
         Text(
@@ -56,13 +62,7 @@ def doubt_blocks(found: Plan) -> list[Block]:
                 for name, one in spreads.items()
             ],
         ),
-        Table(
-            "Other policies beside it",
-            ["policy", Column("best on", "number"), Column("costs more (95%)", "number"), "told apart"],
-            rows,
-        )
-        if rows
-        else Text("No other policy was the best one on any of them."),
+        *([Table("Other policies beside it", heads, rows)] if rows else []),
         doubt_picture({found.policy: doubt.share} | {rival.policy: rival.share for rival in doubt.rivals}),
         Text(
             "What this does not cover: a future crawl that differs from the logged one, and the assumed inputs above."

@@ -192,7 +192,7 @@ def test_ctrl_c_prints_what_is_known(paper: str, workers: str, tmp_path: Path):
     ("given", "idle"),
     [
         (["--compare", "3", "--records", "pages.csv"], "--compare must come without --records"),
-        (["--compare", "3", "--precision", "0.1", "--engine", "reference"], "--precision and --engine"),
+        (["--compare", "3", "--precision", "0.1", "--engine", "reference"], "--engine and --precision"),
         (["--compare", "3", "--trace", "a.csv", "--pages", "1000"], "--compare on a --trace must come without --pages"),
         (["--compare", "3", "--best", "1", "--replications", "5"], "--best must come without --replications"),
         (["--compare", "3", "--best", "1", "--trace", "a.csv"], "--best must come without --trace"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from fitting.readers.registry import COUNTERS, FORMATS, known
 from fitting.readers.running import with_running
 from fitting.readers.settings import ReadOptions
 from fitting.readers.times import zones
+from fitting.readers.told_bytes import note_in, watched
 
 __all__ = ["FORMATS", "read_log"]
 
@@ -72,17 +73,10 @@ def read_log(
         zones.zone(chosen.timezone)
     work = _Reading(chosen, _named(chosen))
     listed = listed_paths(paths)
-    work.tell_to(progress, listed)
-    apart: Iterator[_Apart] = iter(())
     if len(listed) > 1 and (chosen.cluster is not None or check_workers(chosen.workers) > 1):
-        pieces = [(chosen, str(path)) for path in listed if str(path) != "-"]
-        apart = run(_read_apart, pieces, workers=chosen.workers, cluster=chosen.cluster)
-        for path in listed:
-            if str(path) == "-":
-                work.read_path(path, several=True)
-            else:
-                work.take(path, next(apart))
+        _read_by_workers(work, listed, chosen, progress)
     else:
+        work.tell_to(progress, listed)
         for path in listed:
             work.read_path(path, several=len(listed) > 1)
     work.read_unknown()
@@ -92,10 +86,29 @@ def read_log(
 _Apart = tuple[str, list[ReadFile], list[tuple[str, InputError]]] | InputError
 
 
-def _read_apart(piece: tuple[ReadOptions, str]) -> _Apart:
+def _read_by_workers(
+    work: _Reading, paths: Sequence[str | Path], options: ReadOptions, progress: ProgressCallback | None
+) -> None:
+    """Paths read by processes or a cluster, taken in their order; standard input is read here."""
+    known_sizes = all(Path(path).is_file() for path in paths)
+    sizes = [Path(path).stat().st_size if known_sizes else 0 for path in paths]
+    with watched(progress if known_sizes else None, sizes) as (places, finished):
+        pieces = [(options, str(path), place) for path, place in zip(paths, places) if str(path) != "-"]
+        apart = run(_read_apart, pieces, workers=options.workers, cluster=options.cluster)
+        for number, path in enumerate(paths):
+            if str(path) == "-":
+                work.read_path(path, several=True)
+            else:
+                work.take(path, next(apart))
+                finished(number)
+
+
+def _read_apart(piece: tuple[ReadOptions, str, str]) -> _Apart:
     """One path read in a worker: name of the format, files, streams of unknown format; or what is wrong with it."""
-    options, path = piece
+    options, path, place = piece
     work = _Reading(options, _named(options))
+    if place:
+        work.tell_to(note_in(place), [path])
     try:
         work.read_path(path, several=True)
     except InputError as error:
@@ -149,9 +162,6 @@ class _Reading:
         if isinstance(told, InputError):
             raise told
         name, files, unknown = told
-        if self._bytes:
-            self._done += Path(path).stat().st_size
-            self._tell(self._done, self._bytes)
         self._unknown += [(path, stream, error) for stream, error in unknown]
         if name and self._used is None:
             self._used = next(reader for reader in known() if reader.name == name)

@@ -43,9 +43,10 @@ class _FastGzip(io.RawIOBase):
         from isal import igzip, isal_zlib
 
         unpacker: Any = igzip.IGzipFile
+        damage: Any = isal_zlib.error
         self._unpacked: Any = unpacker(fileobj=raw, mode="rb")
         self._again: Callable[[], IO[bytes]] | None = again
-        self._damage: tuple[type[Exception], ...] = (EOFError, zlib.error, OSError, isal_zlib.error)
+        self._damage: tuple[type[Exception], ...] = (EOFError, zlib.error, OSError, damage)
         self._given = 0
 
     def readable(self) -> bool:

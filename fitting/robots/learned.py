@@ -98,9 +98,13 @@ class LearnedRobots:
     @property
     def rate_ratio(self) -> float:
         """Delivery rate of these robots over that of the log, by Little's law: mean fetch of the log over theirs."""
-        spells = self.spells.spells
-        mean = self.law.law.mean if spells is None else self.spells.law.mean / spells.mean_pace
-        return float(self.durations.mean() / mean)
+        law, spells = self.law_and_spells
+        return float(self.durations.mean() * (1.0 if spells is None else spells.mean_pace) / law.mean)
+
+    @property
+    def law_and_spells(self) -> tuple[PhaseType, Spells | None]:
+        """Time of a fetch at full pace and the spells that slow it down; the steady law where there are none."""
+        return (self.law.law, None) if self.spells.spells is None else (self.spells.law, self.spells.spells)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -142,10 +146,7 @@ class LearnedRobots:
                 f"robots must be at least the fetches under way on average ({self.in_flight.mean:.4g}); got {ran}",
                 "Give the number of fetches that ran at the same time.",
             )
-        if self.spells.spells is None:
-            law, spells = self.law.law, None
-        else:
-            law, spells = self.spells.law, self.spells.spells
+        law, spells = self.law_and_spells
         return _fetching(law, spells, self.in_flight.mean / ran, ran if robots is None else robots)
 
     def supports(self, robots_in_log: int) -> bool:

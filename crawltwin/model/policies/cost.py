@@ -54,3 +54,14 @@ class CostWeights(Value):
         """Weights by name; without `switching` where it is 0, so that such weights keep their identity and file."""
         names = [field.name for field in fields(self) if field.name != "switching" or self.switching]
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def words(self) -> str:
+        """The weights that are charged, for people.
+
+        Examples
+        --------
+        >>> CostWeights(loss=5, starvation=300).words
+        'loss 5, starvation 300'
+        """
+        return ", ".join(f"{name} {value:g}" for name, value in self.to_mapping().items() if value) or "none"

@@ -72,9 +72,8 @@ def _costs(standings: Sequence[Standing], weights: CostWeights) -> Section:
         for place, one in enumerate(standings)
     ]
     heads: list[Column | str] = ["rule", "against ours", Column("cost", "number")]
-    charged = ", ".join(f"{name} {value:g}" for name, value in weights.to_mapping().items() if value)
     table = Table("Cost", [*heads, Column("more than ours (intervals for all at once)", "number")], rows, name="cost")
-    return Section("Who is best", [Text(f"Weights: {charged}."), table, _figure(standings)])
+    return Section("Who is best", [Text(f"Weights: {weights.words}."), table, _figure(standings)])
 
 
 def _figure(standings: Sequence[Standing]) -> Figure:

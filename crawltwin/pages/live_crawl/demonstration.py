@@ -178,8 +178,7 @@ def _cost(found: Demonstration) -> Section:
     ]
     measured = Column(f"measured ({confidence:.0%})", "number")
     heads: list[Column | str] = ["policy", Column("predicted", "number"), measured]
-    charged = ", ".join(f"{name} {value:g}" for name, value in WEIGHTS.to_mapping().items() if value)
-    return Section("What was saved", [Text(f"Weights: {charged}."), Table("Cost", heads, rows, name="cost")])
+    return Section("What was saved", [Text(f"Weights: {WEIGHTS.words}."), Table("Cost", heads, rows, name="cost")])
 
 
 def _model(found: Demonstration) -> Section:

@@ -110,7 +110,10 @@ class Batches:
                 "batch_gap",
                 f"a batch must hold at most {MAX_BATCH} pages to be modelled; got one of {self.sizes.max()} "
                 f"(rule: {self.rule}, gaps up to {self.limit:g} s join pages)",
-                "Join fewer pages with a smaller --batch-gap, or give a log with a finer clock.",
+                "Join fewer pages with a smaller --batch-gap, or give a log with a finer clock."
+                if self.limit > 0
+                else "These pages have one and the same time: spread them over the tick of the clock with --ticks "
+                "spread, or give a log with a finer clock.",
             )
 
 

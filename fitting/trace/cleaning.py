@@ -241,7 +241,8 @@ def clean(
 
 
 def _concentration(ordered: Float) -> tuple[str, ...]:
-    """A sentence where most of the time lies in a few gaps that were not cut."""
+    """A sentence where most of the time lies in a few gaps that were not cut; pages of one moment have no gap."""
+    ordered = ordered[np.searchsorted(ordered, 0.0, side="right") :]
     count = holding_half(ordered)
     if ordered.size < 100 or count > FEW * ordered.size:
         return ()

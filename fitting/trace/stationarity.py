@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +24,8 @@ WINDOWS = 120
 PENALTY = 12.0
 SHORTEST = 5
 """Windows that a part must have."""
+FEWEST = 20
+"""Gaps that a part must have: a few long gaps are a heavy tail or pauses, no level."""
 CHANGE = 1.5
 """Rates that differ by this factor count as changed; smaller steps matter to no buffer."""
 
@@ -98,8 +101,18 @@ def change_points(data: Segments) -> tuple[int, ...]:
     for begins in (by_gaps, by_time):
         found: list[int] = []
         _split(_log_rates(ends, begins, begins is by_time), PENALTY * math.log(windows), 0, found)
-        views.append(tuple(int(begins[at]) for at in found))
+        views.append(_parts_of_enough([int(begins[at]) for at in found], n))
     return max(views, key=lambda points: _ratio(_levels(data, points)))
+
+
+def _parts_of_enough(points: list[int], gaps: int) -> tuple[int, ...]:
+    """The points without the borders of parts that hold fewer than `FEWEST` gaps.
+
+    A gap as long as many windows of even time makes a part of its own there, and several windows begin at it.
+    """
+    borders = [0, *points, gaps]
+    small = [(a, b) for a, b in pairwise(borders) if b - a < FEWEST]
+    return tuple(point for point in points if not any(point in part for part in small))
 
 
 def _levels(data: Segments, points: tuple[int, ...]) -> tuple[float, ...]:

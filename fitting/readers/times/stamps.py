@@ -8,6 +8,7 @@ here; `fitting.readers.times.zones` moves them afterwards.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,6 +26,7 @@ SECOND = 1_000_000_000
 LONGEST = 64
 """Bytes of the longest text that is looked at as a time or a number."""
 FIRST_YEAR, LAST_YEAR = 1970, 2261
+_MINUTES = re.compile(rb"^(\d{4}[-/]\d\d[-/]\d\d[Tt ]\d\d:\d\d)(?!:|\d)")
 _MONTHS = {name: i for i, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), start=1)}
 
 
@@ -246,6 +248,8 @@ def _float(text: bytes | str) -> float:
 def parse_any(texts: Sequence[bytes]) -> tuple[Int, str]:
     """A column whose writing is not known beforehand: numbers, ISO 8601, 14 or 17 digits, or the access-log form.
 
+    Times of whole minutes count as ISO 8601 where no time of the column has seconds: one with, the other may be cut.
+
     Returns
     -------
     tuple
@@ -271,6 +275,9 @@ def parse_any(texts: Sequence[bytes]) -> tuple[Int, str]:
         return from_numbers(numbers, SECOND), "number"
     times, zoned = iso(stripped)
     if np.any(times != INVALID):
+        return times, "zoned" if zoned else "local"
+    times, zoned = iso([_MINUTES.sub(rb"\1:00", text) for text in stripped])
+    if 2 * np.count_nonzero(times != INVALID) > len(filled):
         return times, "zoned" if zoned else "local"
     times = common_log(stripped)
     return times, "zoned" if np.any(times != INVALID) else "unreadable"

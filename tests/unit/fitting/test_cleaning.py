@@ -201,3 +201,18 @@ def test_statistics_never_look_across_a_cut():
     # A Poisson process has both indices of dispersion equal to 1 at every scale.
     assert interval_dispersion(both, np.array([1, 10, 50])) == pytest.approx(1.0, abs=0.2)
     assert count_dispersion(both, np.array([1.0, 10.0, 50.0])) == pytest.approx(1.0, abs=0.25)
+
+
+def test_pages_of_one_moment_do_not_make_the_time_lie_in_few_gaps():
+    """Exponential gaps hold half of their time in a fifth of them, however many pages each batch has."""
+    times = np.repeat(np.cumsum(rng().exponential(20.0, 400)), 802)
+    assert clean(times).words == ()
+    times = np.floor(np.cumsum(rng(2).exponential(1 / 200, 30_000)))
+    assert clean(times).words == ()
+
+
+def test_a_batch_of_one_moment_that_is_too_large_is_told_what_helps():
+    times = np.sort(np.concatenate([np.floor(np.cumsum(rng().exponential(2.0, 500))), np.full(2000, 300.0)]))
+    found = find_batches(times, clean(times), 1.0, reading="batch")
+    with pytest.raises(InputError, match="--ticks spread"):
+        found.check(times.size)

@@ -68,3 +68,16 @@ def test_numbers_that_are_none():
     assert values[[0, 4]].tolist() == [1.5, 1000.0]
     assert np.isnan(values[1:4]).all()
     assert stamps.from_numbers(np.array([np.inf, np.nan, 1e300]), 10**9).tolist() == [stamps.INVALID] * 3
+
+
+@pytest.mark.parametrize(("end", "kind", "shift"), [("", "local", 0), ("Z", "zoned", 0), ("+02:00", "zoned", 7200)])
+def test_times_of_whole_minutes_are_read(end, kind, shift):
+    moments = [dt.datetime(2024, 5, 1, 8, minute, tzinfo=dt.UTC) for minute in range(60)]
+    times, found = stamps.parse_any([(moment.strftime("%Y-%m-%d %H:%M") + end).encode() for moment in moments])
+    assert found == kind
+    assert times.tolist() == [nanoseconds(moment) - shift * 10**9 for moment in moments]
+
+
+def test_a_time_that_was_cut_is_no_time_of_a_whole_minute():
+    times, _ = stamps.parse_any([b"2024-05-01 08:30:01"] * 3 + [b"2024-05-01 08:31"])
+    assert times[3] == stamps.INVALID

@@ -83,3 +83,11 @@ def test_changes_of_rate_are_found_and_correlation_is_not_taken_for_one():
     assert found == pytest.approx(12_000, abs=400)
     regime = np.repeat(rng(2).random(400) < 0.5, 50)
     assert change_points(Segments.of(rng(3).exponential(1.0, 20_000) * np.where(regime, 5.0, 1.0))) == ()
+
+
+def test_heavy_tails_that_split_at_one_gap_twice_are_judged():
+    """Of these Pareto traces some have a gap that two splits name; parts must hold gaps."""
+    for seed in range(60):
+        gaps = rng(seed).pareto(1.1, 15_000) + 1
+        points = change_points(Segments.of(gaps))
+        assert np.all(np.diff([0, *points, gaps.size]) >= 20)

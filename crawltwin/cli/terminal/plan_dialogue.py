@@ -43,7 +43,10 @@ def ask(said: PlanFile, path: str) -> None:
             continue
         if name in HOW_TO_MEASURE:
             say(HOW_TO_MEASURE[name], style="dim")
-        settings = _answered(settings, name, words, readers[name])
+        try:
+            settings = _answered(settings, name, words, readers[name])
+        except EOFError:  # a terminal goes on after Ctrl-D, and would ask all the other questions
+            break
     save(path, replace(said, settings=settings).text())
     say(f"Plan with: crawltwin plan LOG --config {path}")
 
@@ -52,10 +55,7 @@ def _answered(settings: PlanSettings, name: str, words: str, read: Any) -> PlanS
     """The settings with one more answer."""
     known = getattr(settings, name)
     while True:
-        try:
-            answer = _line(f"{words} [{'not known' if known is None else known}] ")
-        except EOFError:
-            return settings
+        answer = _line(f"{words} [{'not known' if known is None else known}] ")
         if not answer:
             return settings
         try:

@@ -192,3 +192,26 @@ def test_the_end_of_the_input_ends_the_dialogue(tmp_path, monkeypatch):
     assert main(["plan", "never-read.log", "--ask", "--config", str(path)]) == 0
     assert PlanFile.read(path).settings.robots == 3
     assert PlanFile.read(path).reading == {"timezone": "Europe/Paris"}
+
+
+class _Terminal:
+    """A terminal in which one answer is typed, then Ctrl-D, which ends one line alone; counts what is read."""
+
+    def __init__(self) -> None:
+        self.lines = ["7\n", "", "\n", "\n", "\n", "\n", "\n"]
+
+    def readline(self) -> str:
+        return self.lines.pop(0)
+
+
+def test_control_d_ends_the_dialogue_and_asks_no_more(tmp_path, capsys, monkeypatch):
+    terminal = _Terminal()
+    monkeypatch.setattr("sys.stdin", terminal)
+    assert main(["plan", "never-read.log", "--ask", "--config", str(tmp_path / "plan.toml")]) == 0
+    assert len(terminal.lines) == 5
+    assert "robots = 7" in (tmp_path / "plan.toml").read_text(encoding="utf-8")
+
+
+def test_the_dialogue_refuses_outputs_that_it_would_not_write(tmp_path, capsys):
+    assert main(["plan", "never-read.log", "--ask", "--report", str(tmp_path / "report")]) == 2
+    assert "--ask must come without --report" in capsys.readouterr().err

@@ -49,7 +49,8 @@ def power() -> None:
     for name in dict.fromkeys(one.defect for one in found):
         own = [one for one in found if one.defect == name]
         sizes = " | ".join(f"{one.size:.2%}" for one in own)
-        print(f"| {DEFECTS[name].words} | `{own[0].shown_by}` | {sizes} |")
+        shown = ", ".join(f"`{name}`" for name in dict.fromkeys(one.shown_by for one in own))
+        print(f"| {DEFECTS[name].words} | {shown} | {sizes} |")
     print("\n| fault | found within pages | largest shift in |")
     print("|---|---|---|")
     solution = solve(scenario)
@@ -66,7 +67,7 @@ def power() -> None:
         )
         comparisons = compare(solution, sample, plan)
         worst = max(comparisons, key=lambda one: abs(one.score))
-        pages = pages_to_find(comparisons, sample.pages)
+        pages = pages_to_find(comparisons, sample.pages, plan)
         # Below a few thousand pages the normal law behind the estimate does not hold.
         print(f"| {words} | {max(float(f'{pages:.2g}'), LEAST):,.0f} | `{worst.name}` |", flush=True)
 

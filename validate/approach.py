@@ -14,7 +14,7 @@ from analytic import transient
 from analytic.chain.summary import BASIC_MEASURES
 from crawltwin.model import Scenario
 from simulate import SampleSettings, draw_approach
-from validate.comparison import ROUNDING
+from validate.comparison import ROUNDING, scalar_error
 from validate.parts import FromEmpty
 from validate.plan import ValidationPlan
 from validate.verdict import Comparison, reach
@@ -64,13 +64,15 @@ def compare_approach(
                 seen, truth = sample.scalars.get(name), averaged.get(name)
                 if seen is not None and truth is not None and name in plan.measures:
                     margin = WIDER * plan.margin_of(name, truth, averaged["arrival_rate"])
-                    own = ROUNDING * truth
+                    error, own = scalar_error(name, truth, seen.error, sample), ROUNDING * truth
                     found.append(
-                        Comparison(name, FromEmpty(time), truth, seen.value, seen.error, sample.freedom, margin, own)
+                        Comparison(name, FromEmpty(time), truth, seen.value, error, sample.freedom, margin, own)
                     )
         return Approach(tuple(found), samples[-1].pages)
 
     pilot = PILOT_RUNS[plan.engine]
-    ratios = [one.error / one.margin for one in compare_runs(0, pilot).comparisons if one.margin > 0]
-    wanted = math.ceil(pilot * (SPARE * reach(plan.confidence, plan.power) * max(ratios, default=0.0)) ** 2)
+    seen = [one for one in compare_runs(0, pilot).comparisons if one.margin > 0]
+    # Runs that saw too few pages to tell an error ask for as many as there may be.
+    ratio = min(max((one.error / one.margin for one in seen), default=0.0), 1e6)
+    wanted = math.ceil(pilot * (SPARE * reach(plan.confidence, plan.power) * ratio) ** 2)
     return compare_runs(pilot, max(pilot, min(wanted, MOST_RUNS[plan.engine])))

@@ -48,24 +48,31 @@ class _Pair:
         return Comparison(measure, part, solved, value, error, self.sample.freedom, margin, own, cases=cases)
 
     def share(self, measure: str, part: Part | str, solved: float, found: Estimate, among: int) -> Comparison:
-        """A probability: a rare one has at least the error of independent pages, whatever the replications say.
+        """A probability among so many pages."""
+        return self.make(measure, part, solved, Estimate(found.value, share_error(solved, found.error, among)))
 
-        Where few or no cases were seen, the replications agree for lack of events, not for lack of variance. Among
-        too few pages no probability can be told.
-        """
-        error, rare = found.error, min(solved, 1 - solved)
-        if among < TOO_FEW:
-            error = math.inf
-        elif rare > 0 and rare * among < TOO_FEW:
-            error = max(error, math.sqrt(rare * (1 - rare) / among))
-        return self.make(measure, part, solved, Estimate(found.value, error))
 
-    def rate(self, measure: str, solved: float, found: Estimate) -> Comparison:
-        """A rate of events that may be rare: seldom seen ones have at least the error of a Poisson process."""
-        error, time = found.error, self.sample.time
-        if 0 < solved * time < TOO_FEW:
-            error = max(error, math.sqrt(solved / time))
-        return self.make(measure, "", solved, Estimate(found.value, error))
+def share_error(solved: float, error: float, among: int) -> float:
+    """The error of a probability: a rare one has at least that of independent pages, whatever the replications say.
+
+    Where few or no cases were seen, the replications agree for lack of events, not for lack of variance. Among too few
+    pages no probability can be told.
+    """
+    rare = min(solved, 1 - solved)
+    if among < TOO_FEW:
+        return math.inf
+    return max(error, math.sqrt(rare * (1 - rare) / among)) if 0 < rare * among < TOO_FEW else error
+
+
+def scalar_error(measure: str, solved: float, error: float, sample: Sample) -> float:
+    """The error of a scalar measure whose cases may be rare: at least that of independent pages or events."""
+    if measure in FATE_SHARES:
+        return share_error(solved, error, sample.decided)
+    if measure == "starvation_probability":
+        return share_error(solved, error, sample.pages)
+    if measure == "switch_rate" and 0 < solved * sample.time < TOO_FEW:
+        return max(error, math.sqrt(solved / sample.time))
+    return error
 
 
 def compare(solution: Solution, sample: Sample, plan: ValidationPlan) -> tuple[Comparison, ...]:
@@ -86,15 +93,10 @@ def _scalars(pair: _Pair) -> list[Comparison]:
         if solved is None or name not in pair.sample.plain:
             continue
         simulated = pair.sample.scalars.get(name)
-        if name in FATE_SHARES and simulated is not None:
-            found.append(pair.share(name, "", solved, simulated, pair.sample.decided))
-        elif name == "starvation_probability" and simulated is not None:
-            found.append(pair.share(name, "", solved, simulated, pair.sample.pages))
-        elif name == "switch_rate" and simulated is not None:
-            found.append(pair.rate(name, solved, simulated))
-        else:
-            cases = pair.sample.cases(_FATE_OF[name]) if name in _FATE_OF else math.inf
-            found.append(pair.make(name, "", solved, simulated, cases))
+        if simulated is not None:
+            simulated = Estimate(simulated.value, scalar_error(name, solved, simulated.error, pair.sample))
+        cases = pair.sample.cases(_FATE_OF[name]) if name in _FATE_OF else math.inf
+        found.append(pair.make(name, "", solved, simulated, cases))
     return found
 
 

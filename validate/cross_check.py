@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from crawltwin.model import MEASURES, InputError, Scenario
 from crawltwin.model.measures import unit_of
 from crawltwin.model.results.display import Drawn, measure_of
+from crawltwin.model.scenario import check_scenario
 from crawltwin.work.progress import ProgressCallback
 from simulate.sample.result import versions
 from validate.evidence import Evidence, gather_evidence
 from validate.identities import Identity
 from validate.length import PlannedLength, surprising, variance_ratios
+from validate.parts import words_of
 from validate.plan import ValidationPlan
 from validate.verdict import Comparison, Verdict, Word, judge, overall
 
@@ -170,15 +172,18 @@ def crosscheck(
     'equivalent'
     """
     plan = plan or ValidationPlan()
-    scenarios = [scenario] if isinstance(scenario, Scenario) else list(scenario)
+    several = isinstance(scenario, Iterable) and not isinstance(scenario, str)
+    scenarios: list[Any] = list(scenario) if isinstance(scenario, Iterable) and several else [scenario]
     if not scenarios:
         raise InputError("scenario must be at least one scenario; got none")
+    for one in scenarios:
+        check_scenario(one, "crosscheck")
     evidence = []
     for index, one in enumerate(scenarios):
         told = None if progress is None else _share_of(progress, index, len(scenarios))
         evidence.append(gather_evidence(one, plan, approach, workers, cluster, told))
     results = judge_all(evidence, plan)
-    return results[0] if isinstance(scenario, Scenario) else results
+    return results if several else results[0]
 
 
 def judge_all(evidence: Sequence[Evidence], plan: ValidationPlan) -> tuple[CrossCheck, ...]:
@@ -220,7 +225,7 @@ def _by_scenario(
     at = 0
     for found, length in zip(comparisons, pages, strict=True):
         # The whole family is judged each time: only the estimate of missing pages depends on the scenario's length.
-        verdicts.append(judge(family, plan.confidence, plan.power, length)[at : at + len(found)])
+        verdicts.append(judge(family, plan.confidence, plan.power, length, spending=True)[at : at + len(found)])
         at += len(found)
     return verdicts
 
@@ -236,8 +241,9 @@ def _notes(
         )
     elif evidence.length.wanted > evidence.length.pages:
         notes.append(
-            f"the plan asks for {evidence.length.wanted:,} pages because of {evidence.length.limiting}, "
-            f"the budget allows {evidence.length.pages:,}"
+            f"the plan asks for {evidence.length.wanted:,} pages because of {words_of(evidence.length.limiting)}, "
+            f"the budget allows {evidence.length.pages:,}: to be called different a number must be surer than "
+            f"{plan.confidence:.12g}, the less is known of it the more"
         )
     if evidence.length.settling is None:
         notes.append("the chain is too large for its settling time: a twentieth of each run was left out as warm-up")
@@ -246,10 +252,11 @@ def _notes(
         # What never happened in the pilot, or in the run, has a variance of zero there: nothing is further off.
         worst = max(odd, key=lambda name: abs(math.log(ratios[name])) if ratios[name] > 0 else math.inf)
         notes.append(
-            f"the variance of {worst} was {ratios[worst]:.2g} times the planned one, more than chance would do"
+            f"the variance of {words_of(worst)} was {ratios[worst]:.2g} times the planned one, "
+            "more than chance would do"
         )
     within = [
-        one.comparison.name for one in verdicts if one.word == "equivalent" and one.p_difference <= 1 - plan.confidence
+        one.comparison.words for one in verdicts if one.word == "equivalent" and one.p_difference <= 1 - plan.confidence
     ]
     if within:
         notes.append(

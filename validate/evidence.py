@@ -29,11 +29,11 @@ from validate.length import (
     PILOT_REPLICATIONS,
     WARMUP_SHARE,
     PlannedLength,
+    StartUp,
     chain_sigmas,
     given_length,
-    least_pages,
+    longest_stay,
     plan_length,
-    settled_replications,
     settling,
     too_short,
 )
@@ -89,6 +89,7 @@ def gather_evidence(
     solution = solve(scenario)
     rate = float(solution.measures["arrival_rate"])
     settled = settling(scenario, solution.solver.states)
+    start_up = StartUp(rate, settled, longest_stay(solution))
 
     def settings(child: int) -> SampleSettings:
         seed = child_seed(plan.seed, scenario, child)
@@ -99,20 +100,20 @@ def gather_evidence(
         return draw_sample(scenario, runs, progress=told)
 
     rare = too_rare_to_count(plan, float(solution.measures["loss_probability"]))
-    least, replications = least_pages(rate, settled, plan.replications), plan.replications
+    least, replications = start_up.least_pages(plan.replications), plan.replications
     if plan.pages is not None:
         planned = given_length(plan.pages, least, settled)
-    elif pilots := settled_replications(plan.budget // 2, rate, settled, PILOT_REPLICATIONS):
-        first = max(min(PILOT_PAGES[plan.engine], plan.budget // 4), least_pages(rate, settled, pilots))
+    elif pilots := start_up.replications(plan.budget // 2, PILOT_REPLICATIONS):
+        first = max(min(PILOT_PAGES[plan.engine], plan.budget // 4), start_up.least_pages(pilots))
         pilot = run(first, pilots, PILOT, None)
         sigmas = chain_sigmas(scenario, rate, solution.solver.states)
         counted = tuple(one for one in compare(solution, pilot, plan) if not (rare and one.measure == RARE))
         planned = plan_length(counted, pilot.pages, plan, least, settled, sigmas)
-        replications = settled_replications(planned.pages, rate, settled, plan.replications)
+        replications = start_up.replications(planned.pages, plan.replications)
     else:
         replications = 0
     if not replications:
-        planned = too_short(plan.budget, 2 * least_pages(rate, settled, LEAST_REPLICATIONS), settled)
+        planned = too_short(plan.budget, 2 * start_up.least_pages(LEAST_REPLICATIONS), settled)
     told = _halves(progress) if rare else (progress, None)
     sample = run(planned.pages, replications or LEAST_REPLICATIONS, MAIN, told[0])
     comparisons = compare(solution, sample, plan)

@@ -22,7 +22,7 @@ from typing import Any
 
 from scipy import stats
 
-from analytic import asymptotic_variance, settling_time
+from analytic import Solution, asymptotic_variance, settling_time
 from crawltwin.model import Scenario, TooLargeError
 from crawltwin.model.errors import ConvergenceError
 from crawltwin.model.measures import PROBABILITIES
@@ -107,22 +107,59 @@ def settling(scenario: Scenario, states: int) -> float | None:
         return None
 
 
-def least_pages(rate: float, settled: float | None, replications: int) -> int:
-    """Pages so that the warm-up of every replication outlasts the settling time."""
-    if settled is None:
-        return 0
-    return math.ceil(rate * settled / WARMUP_SHARE * replications)
+def longest_stay(solution: Solution) -> float:
+    """Time within which a page leaves the system, but for `SETTLED` of the cases.
 
-
-def settled_replications(pages: int, rate: float, settled: float | None, wanted: int) -> int:
-    """Replications, `wanted` at most, that forget their start within so many pages; 0 where too few would.
-
-    Where the settling time is not known, each replication has at least `PAGES_UNSETTLED` pages; where the crawler is
-    settled from the first moment on, at least one.
+    The state may be in equilibrium while no page that leaves has been there for long yet: sojourn times forget the
+    start only after the pages of the approach have left. Of a chain too large to ask it is what an exponential
+    law of the same mean would have.
     """
-    each = PAGES_UNSETTLED if settled is None else max(rate * settled / WARMUP_SHARE, 1.0)
-    most = min(int(pages / each * (1 + 1e-9)), wanted)
-    return most if most >= LEAST_REPLICATIONS else 0
+    law, at = solution.sojourn, 1 - SETTLED
+    try:
+        if law is not None and solution.solver.states <= MOST_STATES:
+            return max(law.quantile(at, "served") or 0.0, law.quantile(at, "obsolete") or 0.0)
+    except (TooLargeError, ConvergenceError):
+        pass
+    means = (solution.measures[f"mean_sojourn_{fate}"] or 0.0 for fate in ("served", "obsolete"))
+    return -math.log(SETTLED) * max(means)
+
+
+@dataclass(frozen=True)
+class StartUp:
+    """How long the start is remembered.
+
+    Parameters
+    ----------
+    rate : float
+        Pages per unit of time.
+    settled : float or None
+        Time until the state is in equilibrium; None where it is not known.
+    stay : float
+        Time until the pages of the approach have left.
+    """
+
+    rate: float
+    settled: float | None
+    stay: float
+
+    @property
+    def _pages(self) -> float:
+        """Of a replication whose warm-up outlasts both."""
+        return self.rate * ((self.settled or 0.0) + self.stay) / WARMUP_SHARE
+
+    def least_pages(self, replications: int) -> int:
+        """Pages so that every replication forgets its start within its warm-up."""
+        return math.ceil(self._pages * replications)
+
+    def replications(self, pages: int, wanted: int) -> int:
+        """Replications, `wanted` at most, that forget their start within so many pages; 0 where too few would.
+
+        Where the settling time is not known, each replication has at least `PAGES_UNSETTLED` pages; where the crawler
+        is settled from the first moment on, at least one.
+        """
+        each = max(self._pages, PAGES_UNSETTLED if self.settled is None else 1.0)
+        most = min(int(pages / each * (1 + 1e-9)), wanted)
+        return most if most >= LEAST_REPLICATIONS else 0
 
 
 def chain_sigmas(scenario: Scenario, rate: float, states: int) -> dict[str, float]:

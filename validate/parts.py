@@ -72,4 +72,16 @@ class FromEmpty:
         return f"t = {self.time:.6g}"
 
 
+def words_of(name: str) -> str:
+    """The name of a number, measure and part, for people: as the tables of a cross-check write it.
+
+    Examples
+    --------
+    >>> words_of("mean_pages"), words_of("sojourn_quantiles[served, 0.99]")
+    ('mean pages', 'sojourn quantiles, served, 0.99')
+    """
+    measure, _, part = name.removesuffix("]").partition("[")
+    return ", ".join(word for word in (measure.replace("_", " "), part) if word)
+
+
 Part = Levels | ActiveRobots | SojournPoint | SojournQuantile | FromEmpty

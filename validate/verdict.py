@@ -10,6 +10,12 @@ For a solved value :math:`m`, a simulated one :math:`\hat m` with standard error
   measures, so that the chance of even one false `different` in a sound comparison is at most :math:`\alpha`.
 * **inconclusive**: neither; with an estimate of the pages that are missing.
 
+A run that is too short for its margin is a first look: whoever reads `inconclusive` runs a longer one, and each look
+may err. As in trials that are looked at early (spending of :math:`\alpha`: Lan and DeMets 1983, Kim and DeMets 1987),
+a number that has the share t < 1 of the information that its margin asks for (`information`) is called different at
+the level :math:`\alpha t^2` only. Budgets that are doubled until all is settled then err with a chance of at most
+:math:`\alpha (1 + 1/4 + 1/16 + \dots) = 4\alpha/3` in all, and a run of the planned length loses nothing.
+
 "All are equivalent" is an intersection-union claim (Berger 1982): it holds at level :math:`\alpha` when every single
 test rejects at level :math:`\alpha`, without any correction.
 
@@ -27,7 +33,7 @@ import numpy as np
 from scipy import stats
 
 from crawltwin.model.checks import FloatArray
-from validate.parts import Part
+from validate.parts import Part, words_of
 
 Word = Literal["equivalent", "different", "inconclusive"]
 
@@ -80,6 +86,11 @@ class Comparison:
         return self.measure if self.part == "" else f"{self.measure}[{self.part}]"
 
     @property
+    def words(self) -> str:
+        """Measure and part for people."""
+        return words_of(self.name)
+
+    @property
     def seen(self) -> float | None:
         """The simulated value; None where no case was seen."""
         return _finite(self.simulated)
@@ -129,7 +140,8 @@ class Verdict:
     """What may be said about one comparison.
 
     `low` and `high` are the one-sided confidence bounds of the simulated value, each at the plan's confidence: the
-    verdict is `equivalent` exactly when both lie inside `solved` +- `margin`. `p_difference` is Holm's adjusted value.
+    verdict is `equivalent` exactly when both lie inside `solved` +- `margin`. `p_difference` is Holm's adjusted value,
+    of a number that is not yet known as well as planned divided by the part of the level that it may use.
     `more_pages` estimates what is missing where the verdict is `inconclusive`; None where no length would do.
     """
 
@@ -169,7 +181,11 @@ class Verdict:
 
 
 def judge(
-    comparisons: Sequence[Comparison], confidence: float = 0.99, power: float = 0.99, pages: int = 0
+    comparisons: Sequence[Comparison],
+    confidence: float = 0.99,
+    power: float = 0.99,
+    pages: int = 0,
+    spending: bool = False,
 ) -> tuple[Verdict, ...]:
     """A verdict for each comparison of one family.
 
@@ -183,6 +199,8 @@ def judge(
         With which a longer run shall decide; for the estimate of what is missing.
     pages : int
         Pages that the standard errors rest on.
+    spending : bool
+        Whether a number that is not yet known as well as its margin asks for has a smaller level for `different`.
 
     Examples
     --------
@@ -194,9 +212,10 @@ def judge(
     if not comparisons:
         return ()
     alpha = 1 - confidence
-    adjusted = holm([found.p_difference for found in comparisons])
+    shares = [spent(information(found, confidence, power)) if spending else 1.0 for found in comparisons]
+    adjusted = holm([min(found.p_difference / share, 1.0) for found, share in zip(comparisons, shares, strict=True)])
     verdicts = []
-    for found, p in zip(comparisons, adjusted, strict=True):
+    for found, p, share in zip(comparisons, adjusted, shares, strict=True):
         word: Word = "inconclusive"
         if found.p_equivalence <= alpha:
             word = "equivalent"
@@ -205,7 +224,7 @@ def judge(
         reach = 0.0 if found.error == 0.0 else float(stats.t.isf(alpha, found.freedom)) * found.error
         missing = None
         if word == "inconclusive":
-            missing = missing_pages(found, alpha, power, found.split_pages or pages, len(comparisons))
+            missing = missing_pages(found, alpha, power, found.split_pages or pages, len(comparisons) / share)
         middle = 0.0 if math.isinf(reach) else found.simulated
         verdicts.append(Verdict(found, middle - reach, middle + reach, word, found.p_equivalence, float(p), missing))
     return tuple(verdicts)
@@ -253,8 +272,34 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def missing_pages(found: Comparison, alpha: float, power: float, pages: int, family: int) -> int | None:
-    """Pages until the tests decide, if the difference stays what it is; None when that cannot be told."""
+def information(found: Comparison, confidence: float, power: float) -> float:
+    """Share of the pages that margin, confidence and power ask for, from the standard error seen; at most 1.
+
+    It is 1 too where no length would do: for constants, and for margins below the error of the solved side.
+    """
+    room = found.margin - found.solved_error
+    if found.error == 0.0 or room <= 0.0:
+        return 1.0
+    return min((room / (reach(confidence, power) * found.error)) ** 2, 1.0)
+
+
+def spent(share: float) -> float:
+    """Part of the error level that a first look may use, at a share of the information.
+
+    Examples
+    --------
+    >>> spent(1.0), spent(0.1)
+    (1.0, 0.010000000000000002)
+    """
+    # A p-value below 1e-300 is none: nothing is divided by zero.
+    return max(share**2, 1e-300)
+
+
+def missing_pages(found: Comparison, alpha: float, power: float, pages: int, family: float) -> int | None:
+    """Pages until the tests decide, if the difference stays what it is; None when that cannot be told.
+
+    `family` is the number of tests that Bonferroni's first step corrects for.
+    """
     if not math.isfinite(found.error) or pages <= 0:
         return None
     distance, room = abs(found.difference), found.margin - found.solved_error

@@ -22,11 +22,11 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from analytic.policy.decision import Question, Relaxation
+from analytic.policy.decision import Question, Relaxation, Relaxed
 from analytic.policy.modes import IntArray
 from analytic.policy.policy_iteration import BoolArray
 from analytic.policy.response_interval import SERVED, SOJOURN, EndBound, ResponseInterval, cheapest_share
@@ -34,10 +34,18 @@ from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
 from crawltwin.model.rates import Rates
 
-Progress = Callable[[int, float, float], None]
+Progress = Callable[[int, float, float], object]
+"""Told (nodes, best cost, lower bound) after each node; a true answer ends the search with the bounds it has."""
+
+Ending = Literal["searched", "nodes", "work", "stopped"]
+"""Why a search ended: nothing was left worth searching, a limit, or it was asked to."""
 
 NARROW = 0.1
 """An interval of response times that is to blame for less than this share of a gap is not cut."""
+
+
+MOST_WORK = 6e10
+"""Operations of one search: about a minute. Where each bound takes seconds, nodes alone would be no limit."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +62,15 @@ class SearchSettings:
         Relative gap at which a node is closed.
     max_nodes : int
         Nodes examined at most; the gap that is left is reported.
+    max_work : float
+        Operations after which no further node is examined.
     """
 
     monotone: bool = False
     by_level: bool = True
     tolerance: float = 1e-9
     max_nodes: int = 200_000
+    max_work: float = MOST_WORK
 
     def __post_init__(self) -> None:
         faults = Faults()
@@ -86,6 +97,8 @@ class Bounded:
         Nodes examined.
     complete : bool
         Whether the gap is within the tolerance.
+    ending : {"searched", "nodes", "work", "stopped"}
+        Why the search ended.
     """
 
     table: IntArray | None
@@ -93,6 +106,7 @@ class Bounded:
     bound: float
     nodes: int
     complete: bool
+    ending: Ending = "searched"
 
 
 @dataclass(order=True)
@@ -114,7 +128,7 @@ class BranchAndBound:
         Numbers of robots that each level may use.
     settings : SearchSettings
     progress : callable, optional
-        Called with (nodes, best cost, lower bound).
+        Called with (nodes, best cost, lower bound); a true answer ends the search.
     """
 
     def __init__(
@@ -128,6 +142,7 @@ class BranchAndBound:
         self.weights = process.weights
         self._numbers = count()
         self._closed = np.inf
+        self._work = 0.0
         # A relaxation proves no more for all tables than for the best one alone: nodes above that need no more work.
         self._ceiling = np.inf
         # Bounds are computed from costs of this size: differences below this are rounding.
@@ -135,27 +150,42 @@ class BranchAndBound:
 
     def run(self, start: IntArray) -> Bounded:
         """Search from a first table. Cost: two policy iterations for each node, each a few banded factorisations."""
-        first = self.process.relax(Question.of(start, self.allowed.shape[1]))
+        first = self._relax(Question.of(start, self.allowed.shape[1]))
         self.table, self.best, self.start = start.copy(), self.process.cost_of(start), first.start
-        loosest = self.process.relax(Question(self.allowed), self.start)
+        loosest = self._relax(Question(self.allowed), self.start)
         a, served = self.weights.response, first.rates[SERVED]
         if self.settings.by_level and not self.process.exact and served > 0:
             response = float(first.rates[SOJOURN] / served)
             own = Question(Question.of(start, self.allowed.shape[1]).allowed, a / served, response)
-            self._ceiling = self.process.relax(own, self.start).bound + a * response
+            self._ceiling = self._relax(own, self.start).bound + a * response
         longest = (self.best - loosest.bound) / a if a > 0 and np.isfinite(self.best) else 0.0
         interval = ResponseInterval(0.0, longest, a / served if served > 0 else 0.0)
         heap = [_Node(loosest.bound, next(self._numbers), interval, self.allowed, (self.start, self.start))]
-        nodes = 0
-        while heap and nodes < self.settings.max_nodes and heap[0].bound < self._worthwhile:
+        nodes, ending = 0, self._ending(0, loosest.bound)
+        while heap and heap[0].bound < self._worthwhile and ending == "searched":
             for child in self._expand(heapq.heappop(heap)):
                 heapq.heappush(heap, child)
             nodes += 1
-            if self.progress is not None and nodes % 100 == 0:
-                self.progress(nodes, self.best, heap[0].bound if heap else self.best)
-        bound = min([self._closed, self.best, *(node.bound for node in heap[:1])])
+            ending = self._ending(nodes, heap[0].bound if heap else self.best)
+        if not heap or heap[0].bound >= self._worthwhile:
+            ending = "searched"
+        # No weight is negative, so no cost is: that bound holds however badly the values are known.
+        bound = max(0.0, min([self._closed, self.best, *(node.bound for node in heap[:1])]))
         table = self.table if self.settings.by_level else None
-        return Bounded(table, self.best, bound, nodes, complete=bound >= self._goal)
+        return Bounded(table, self.best, bound, nodes, complete=bound >= self._goal, ending=ending)
+
+    def _relax(self, question: Question, start: Any = None, target: float = np.inf) -> Relaxed:
+        found = self.process.relax(question, start, target)
+        self._work += found.work
+        return found
+
+    def _ending(self, nodes: int, bound: float) -> Ending:
+        """Whether the search must end here, and why."""
+        if self.progress is not None and self.progress(nodes, self.best, bound):
+            return "stopped"
+        if nodes >= self.settings.max_nodes:
+            return "nodes"
+        return "work" if self._work >= self.settings.max_work else "searched"
 
     @property
     def _worthwhile(self) -> float:
@@ -179,7 +209,7 @@ class BranchAndBound:
                 return []
         a, (low, high, multiplier) = self.weights.response, node.interval
         found = [
-            self.process.relax(Question(node.allowed, multiplier, v), start, self._enough - a * v)
+            self._relax(Question(node.allowed, multiplier, v), start, self._enough - a * v)
             for v, start in zip((low, high), node.starts, strict=True)
         ]
         ends = [EndBound(end.bound + a * v, end.rates) for end, v in zip(found, (low, high), strict=True)]

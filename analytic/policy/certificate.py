@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analytic.policy.branch_and_bound import BranchAndBound, Progress, SearchSettings
+from analytic.policy.branch_and_bound import MOST_WORK, Bounded, BranchAndBound, Progress, SearchSettings
 from analytic.policy.decision import MAX_WORK
 from analytic.policy.optimum import Optimum, PolicyCost
 from analytic.policy.search import optimize
@@ -32,6 +32,7 @@ from analytic.policy.window.search import bounding
 from analytic.stationary.solution import versions
 from crawltwin.model import InputError, LevelPolicy, Scenario
 from crawltwin.model.results.display import Shown
+from crawltwin.model.scenario import takes_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +65,8 @@ class Certificate(Shown):
     nodes : int
         Nodes of branch and bound.
     seconds : float
+    reason : str
+        Why it is not proved; empty where it is.
     """
 
     scenario: Scenario
@@ -77,6 +80,7 @@ class Certificate(Shown):
     tolerance: float
     nodes: int
     seconds: float
+    reason: str = ""
 
     @property
     def advantage(self) -> float:
@@ -110,8 +114,8 @@ class Certificate(Shown):
             )
         elif self.threshold_is_best is None:
             first = (
-                f"No better level-based policy was found, but one might cost up to {self.gap:.4g} less: the bounds "
-                f"got no closer in {self.nodes:,} nodes."
+                f"Not proved: no better level-based policy was found, but one might cost up to {self.gap:.4g} less "
+                f"({100 * self.gap / abs(cost) if cost else 0.0:.2g}% of the cost): {self.reason}."
             )
         else:
             first = (
@@ -153,6 +157,7 @@ class Certificate(Shown):
             "advantage": self.advantage,
             "gap": self.gap,
             "proven": self.proven,
+            "reason": self.reason,
             "tolerance": self.tolerance,
             "nodes": self.nodes,
             "seconds": self.seconds,
@@ -171,6 +176,7 @@ def check_certifiable(scenario: Scenario, optimum: Optimum | None = None) -> Non
         )
 
 
+@takes_scenario
 def certify(
     scenario: Scenario,
     optimum: Optimum | None = None,
@@ -192,7 +198,8 @@ def certify(
     max_nodes : int
         Nodes of branch and bound at most; what is left open is reported as a gap.
     progress : callable, optional
-        Called with (nodes, best cost, lower bound).
+        Called with (nodes, best cost, lower bound) after each node; a true answer ends the search, and the bounds
+        found by then are reported.
 
     Raises
     ------
@@ -213,16 +220,21 @@ def certify(
     """
     began = time.perf_counter()
     check_certifiable(scenario, optimum)
-    process, settings = bounding(scenario, SearchSettings(tolerance=tolerance / 2, max_nodes=max_nodes), MAX_WORK)
+    process, settings = bounding(
+        scenario, SearchSettings(tolerance=tolerance / 2, max_nodes=max_nodes, max_work=MOST_WORK), MAX_WORK
+    )
     best = (optimize(scenario) if optimum is None else optimum).best
     numbers, K = np.array(process.robot_numbers), scenario.capacity
     start = np.searchsorted(numbers, table_of(best.robots, best.thresholds, K))
     free = np.ones((K + 1, numbers.size), dtype=bool)
     level = BranchAndBound(process, free, settings, progress).run(start)
     apart = replace(settings, by_level=False, tolerance=SEEN_TOLERANCE if process.exact else settings.tolerance)
-    seen = BranchAndBound(process, free, apart).run(start)
+    seen = BranchAndBound(process, free, apart, progress).run(start)
     assert level.table is not None
     found = level.table if level.cost < best.cost * (1 - tolerance) else start
+    proven = best.cost - level.bound <= tolerance * abs(best.cost) or level.cost - level.bound <= tolerance * abs(
+        level.cost
+    )
     return Certificate(
         scenario=scenario,
         threshold=best,
@@ -231,9 +243,21 @@ def certify(
         level_bound=min(level.bound, best.cost),
         seen_cost=min(seen.cost, best.cost),
         seen_bound=min(seen.bound, level.bound),
-        proven=best.cost - level.bound <= tolerance * abs(best.cost)
-        or level.cost - level.bound <= tolerance * abs(level.cost),
+        proven=proven,
         tolerance=tolerance,
         nodes=level.nodes + seen.nodes,
         seconds=time.perf_counter() - began,
+        reason="" if proven else _why_open(level, process.exact),
     )
+
+
+def _why_open(search: Bounded, exact: bool) -> str:
+    """Why a search left a gap."""
+    after = f"after {search.nodes:,} {'node' if search.nodes == 1 else 'nodes'}"
+    if search.ending == "stopped":
+        return f"the search was interrupted {after}"
+    if search.ending in ("nodes", "work"):
+        return f"the search reached its limit {after}"
+    if not exact:
+        return "the clocks of only some waiting pages are followed, and the bounds get no closer"
+    return "rates so far apart leave bounds that rounding keeps from coming closer"

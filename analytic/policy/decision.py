@@ -82,6 +82,7 @@ class Relaxed(NamedTuple):
 
     `gain` is the average of the policy found and `rates` are its linear rates. `regrets[level, action]` is the mean
     extra cost of using one action throughout a level, to first order. `start` is where a similar question may begin.
+    `work` is the number of operations that the answer took, roughly: the same on every machine.
     """
 
     bound: float
@@ -89,6 +90,7 @@ class Relaxed(NamedTuple):
     rates: FloatArray
     regrets: FloatArray
     start: Any
+    work: float = 0.0
 
 
 class Relaxation(ABC):
@@ -183,11 +185,12 @@ class DecisionProcess(ModeChains, Relaxation):
         cost = question.cost(self.linear, self.rewards)
         states = self.chain.states
         chosen, anchor = (np.zeros(states, np.int64), 0) if start is None else (start[0].copy(), start[1])
-        bound, gain, regrets, p, evaluated = iterate_policies(
+        bound, gain, regrets, p, evaluated, factored = iterate_policies(
             self._rows, cost, question.allowed, chosen, anchor, target
         )
         rates = np.einsum("s,sf->f", p, self.rewards[evaluated, np.arange(states)])
-        return Relaxed(bound, gain, rates, regrets, (chosen, int(np.argmax(p)) if start is None else anchor))
+        start = (chosen, int(np.argmax(p)) if start is None else anchor)
+        return Relaxed(bound, gain, rates, regrets, start, factored * explicit_work(self.chain))
 
     def cost_of(self, table: IntArray, start: tuple[IntArray, int] | None = None) -> float:
         """Equation (2) for one table of actions by level."""

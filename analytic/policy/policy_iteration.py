@@ -37,7 +37,7 @@ class Rows(NamedTuple):
 @njit(cache=True)
 def iterate_policies(
     rows: Rows, cost: FloatArray, allowed: BoolArray, chosen: IntArray, anchor: int, target: float
-) -> tuple[float, float, FloatArray, FloatArray, IntArray]:  # pragma: no cover - compiled
+) -> tuple[float, float, FloatArray, FloatArray, IntArray, int]:  # pragma: no cover - compiled
     """Policy iteration from the actions `chosen`, which end as the last policy's.
 
     Parameters
@@ -55,7 +55,8 @@ def iterate_policies(
     Returns
     -------
     tuple
-        The bound, the gain, the regrets by level and action, the occupation and the actions that these belong to.
+        The bound, the gain, the regrets by level and action, the occupation, the actions that these belong to, and the
+        number of policies that were factored.
     """
     columns, values, slots, low, high = rows
     actions, states = cost.shape
@@ -70,8 +71,9 @@ def iterate_policies(
                     chosen[s] = k
                     break
     evaluated, relative = chosen.copy(), np.zeros(states)
-    gain, bound, scale = 0.0, -np.inf, np.abs(cost).max()
+    gain, bound, scale, factored = 0.0, -np.inf, np.abs(cost).max(), 0
     for _ in range(200):
+        factored += 1
         if not _factor_policy(rows, chosen, anchor, band):
             # Some phases are never left under this policy: keep what the last one proved.
             break
@@ -131,7 +133,7 @@ def iterate_policies(
                 regrets[slots[s], k] += p[s] * q
             else:
                 regrets[slots[s], k] = np.inf
-    return bound, gain, regrets, p, evaluated
+    return bound, gain, regrets, p, evaluated, factored
 
 
 @njit(cache=True)

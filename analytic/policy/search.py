@@ -51,6 +51,7 @@ from crawltwin.model import CostWeights, InputError, Scenario, TooLargeError
 from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import Faults
 from crawltwin.model.rates import Rates
+from crawltwin.model.scenario import takes_scenario
 from crawltwin.work.progress import ProgressCallback
 
 __all__ = ["METHODS", "Optimum", "PolicyCost", "optimize", "threshold_vectors"]
@@ -73,6 +74,7 @@ MAX_NODES = 20_000
 """Nodes of branch and bound for one set of robots; a set that needs more is reported as searched, with its gap."""
 
 
+@takes_scenario
 def optimize(
     scenario: Scenario,
     progress: ProgressCallback | None = None,
@@ -275,10 +277,12 @@ class _Search:
         """Costs by themselves in place of those that were compared, and one lower bound for all threshold policies."""
         K = self.scenario.capacity
         winner = min(best.values(), key=lambda item: item.cost)
-        bounded = bound_thresholds(process, table_of(winner.robots, winner.thresholds, K), settings)
+        start, told = table_of(winner.robots, winner.thresholds, K), self.progress
+        told_nodes = None if told is None else lambda nodes, _best, _bound: told(nodes, settings.max_nodes)
+        bounded = bound_thresholds(process, start, settings, told_nodes)
         assert bounded.table is not None
         found = tuple(process.robot_numbers[mode] for mode in bounded.table)
-        if found != table_of(winner.robots, winner.thresholds, K):
+        if found != start:
             own = tuple(sorted(set(found)))
             thresholds = thresholds_of(found, best[own].robots)
             best[own] = replace(best[own], thresholds=thresholds).with_strict(thresholds, bounded.cost, "searched")

@@ -34,6 +34,7 @@ from crawltwin.model.checks import FloatArray, frozen
 from crawltwin.model.measures import unit_of
 from crawltwin.model.rates import Rates
 from crawltwin.model.results.display import Drawn
+from crawltwin.model.scenario import takes_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,6 +111,7 @@ class Sensitivity(Drawn):
         }
 
 
+@takes_scenario
 def sensitivity(scenario: Scenario) -> Sensitivity:
     """Derivatives of every measure with respect to the logarithms of the arrival, service and obsolescence rates.
 

@@ -48,6 +48,7 @@ from crawltwin.model.checks import FloatArray, frozen
 from crawltwin.model.measures import unit_of
 from crawltwin.model.rates import RATES, Rates
 from crawltwin.model.results.display import Shown
+from crawltwin.model.scenario import takes_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,6 +170,7 @@ class AsymptoticVariance(Shown):
         }
 
 
+@takes_scenario
 def asymptotic_variance(scenario: Scenario) -> AsymptoticVariance:
     """Variance constants of every measure's estimate, from Poisson equations.
 
@@ -206,8 +208,9 @@ def asymptotic_variance(scenario: Scenario) -> AsymptoticVariance:
     covariances = _covariances(deviation, earned, functionals, prospects.chance if with_ages else None)
     known = Rates.from_table(np.concatenate([rates, [rates[LEVEL] - rates[SOJOURN]], p @ further]), functionals)
     values = existing_measures(known, scenario.cost)
+    # Of a number that is constant but for rounding, rounding may leave less than nothing.
     variances = {
-        name: None if value is None else float(known.variance(name, covariances, functionals, scenario.cost))
+        name: None if value is None else max(0.0, float(known.variance(name, covariances, functionals, scenario.cost)))
         for name, value in values.items()
     }
     booked = {"mean_sojourn_served", "mean_sojourn_obsolete"}

@@ -34,7 +34,7 @@ DENSE_STATES = 1000
 """Chains up to this size take a dense exponential where the walk would be longer."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SojournTimes(UniformisedLaw):
     """Laws of the time in the system.
 

@@ -13,7 +13,7 @@ from analytic.sojourn.levels import LevelSojournTimes
 from crawltwin.model.checks import FloatArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WindowSojournTimes(SojournLaw):
     """Laws of the time in the system, extrapolated from the widest windows.
 

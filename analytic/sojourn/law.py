@@ -11,6 +11,7 @@ import numpy.typing as npt
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import InputError
 from crawltwin.model.laws.quantile_search import quantile_from_tail
+from crawltwin.model.results.display import shown_as_html
 
 Fate = Literal["served", "obsolete", "all"]
 FATES: tuple[Fate, ...] = ("served", "obsolete", "all")
@@ -38,6 +39,22 @@ class SojournLaw(ABC):
     @abstractmethod
     def quantile(self, p: float, fate: Fate = "all") -> float | None:
         """The smallest x with P(V <= x) >= p, given the fate."""
+
+    def __repr__(self) -> str:
+        means = {fate: self.moment(1, fate) for fate in FATES}
+        told = ", ".join(f"{fate} {mean:.6g}" for fate, mean in means.items() if mean is not None)
+        return f"{type(self).__name__}: mean times in the system, {told}; ask for quantile, survival, cdf, moment"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: means and quantiles by fate."""
+        quantiles = (0.5, 0.9, 0.95, 0.99)
+        columns: dict[str, list[object]] = {
+            "pages": list(FATES),
+            "probability": [self.probability(fate) for fate in FATES],
+            "mean": [self.moment(1, fate) for fate in FATES],
+        }
+        columns |= {f"{p:.0%} within": [self.quantile(p, fate) for fate in FATES] for p in quantiles}
+        return shown_as_html("Time in the system", columns)
 
     def cdf(self, x: npt.ArrayLike, fate: Fate = "all") -> FloatArray | None:
         """P(V <= x) at each x, given the fate."""

@@ -53,7 +53,7 @@ NEGLIGIBLE = 1e-30
 """Starts with more pages ahead are dropped when they hold no more than this share of all starts."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LevelSojournTimes(UniformisedLaw):
     """Laws of the time in the system, from the level arrays of a stationary solution.
 

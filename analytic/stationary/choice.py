@@ -29,7 +29,7 @@ from crawltwin.model.checks import FloatArray, count
 from crawltwin.model.errors import ConvergenceError, InputError
 from crawltwin.model.measures import FATE_SHARES, MEASURES
 from crawltwin.model.rates import Rates, cost_error
-from crawltwin.model.scenario import Scenario
+from crawltwin.model.scenario import Scenario, takes_scenario
 
 EXACT_STATES = 6_000_000
 """Largest chain that `auto` solves exactly with several obsolescence phases: about half a minute and 300 MB."""
@@ -49,6 +49,7 @@ class Solved:
     notes: tuple[str, ...] = ()
 
 
+@takes_scenario
 def solve(scenario: Scenario, method: str = "auto", *, progress: Progress | None = None) -> Solution:
     """Stationary measures of a scenario under its policy.
 

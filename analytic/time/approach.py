@@ -23,7 +23,7 @@ from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import ConvergenceError, Fault, InputError
 from crawltwin.model.measures import unit_of
 from crawltwin.model.results.display import Drawn
-from crawltwin.model.scenario import Scenario
+from crawltwin.model.scenario import Scenario, takes_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,6 +92,7 @@ class Transient(Drawn):
         )
 
 
+@takes_scenario
 def transient(scenario: Scenario, times: Sequence[float], start: int | FloatArray = 0) -> Transient:
     """Measures at the given times.
 
@@ -130,6 +131,7 @@ def transient(scenario: Scenario, times: Sequence[float], start: int | FloatArra
     )
 
 
+@takes_scenario
 def settling_time(scenario: Scenario, tolerance: float = 0.01, start: int | FloatArray = 0) -> float:
     """How long until the crawler settles: the first t with total variation distance at most `tolerance`.
 

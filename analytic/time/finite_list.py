@@ -43,7 +43,7 @@ from crawltwin.model.arrivals.fetching import FetchingRobots
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults, InputError
 from crawltwin.model.results.display import Drawn
-from crawltwin.model.scenario import Scenario
+from crawltwin.model.scenario import Scenario, takes_scenario
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,6 +131,7 @@ class Completion(Drawn):
         }
 
 
+@takes_scenario
 def completion(scenario: Scenario, urls: int, start: int = 0) -> Completion:
     """Time to finish a list of `urls` URLs, from `start` pages in the system.
 

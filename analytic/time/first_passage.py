@@ -12,9 +12,10 @@ from analytic.chain.sizes import MAX_STATES, refuse_above
 from analytic.time.absorption import AbsorptionTime
 from crawltwin.model import checks
 from crawltwin.model.errors import Faults
-from crawltwin.model.scenario import Scenario
+from crawltwin.model.scenario import Scenario, takes_scenario
 
 
+@takes_scenario
 def passage(scenario: Scenario, limit: int, start: int = 0) -> AbsorptionTime:
     """The time until more than `limit` pages are in the system; infinite where that may never happen.
 

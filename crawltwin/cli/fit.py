@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from crawltwin.cli.options import add_json, add_log, add_quiet, add_reading, add_settings, add_workers, settings
-from crawltwin.cli.output import command_line, save, save_report, step_line, tell
+from crawltwin.cli.options import add_json, add_log, add_reading, add_settings, add_workers, settings
+from crawltwin.cli.output import command_line, save, save_report, tell
+from crawltwin.cli.terminal.progress_line import step_line
 
 if TYPE_CHECKING:
     from fitting import FitResult
@@ -37,7 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_settings(parser, kind)
     parser.add_argument("--no-replay", action="store_true", help="do not replay the trace through a buffer")
     add_json(parser)
-    add_quiet(parser)
     parser.add_argument("--out", metavar="FILE", help="write the scenario there, TOML or (by its name) JSON")
     parser.add_argument("--report", metavar="DIR", help="write a report with pictures there")
 
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
     chosen, wanted = settings(options, FitOptions), settings(options, ScenarioOptions)
     reading = settings(options, ReadOptions, workers=options.workers, cluster=options.cluster)
-    with step_line(quiet=options.json or options.quiet) as line:
+    with step_line(options) as line:
         steps = Steps(2 if options.no_replay else 3, line)
         # Handed over, not kept: `fit` lets go of what it needs no more.
         logs: list[Any] = [options.log]

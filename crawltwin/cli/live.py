@@ -7,7 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from crawltwin.cli.options import add_output, add_settings, settings
-from crawltwin.cli.output import command_line, hand_out, progress, save_report, visible
+from crawltwin.cli.output import command_line, hand_out, save_report, visible
+from crawltwin.cli.terminal.progress_line import progress
 from crawltwin.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _demo(options: argparse.Namespace, chosen: DemoSettings) -> int:
     def tell(words: str) -> None:
         print(visible(words), file=sys.stderr)
 
-    with progress("crawling", quiet=options.json) as update:
+    with progress("crawling", options) as update:
         found = demonstrate(chosen, update, tell, keep=options.keep)
     if options.report:
         from crawltwin.pages.live_crawl.demonstration import live_report

@@ -209,6 +209,8 @@ def _interrupted() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Python remembers an interrupt inside `exec` (numba uses it) and would end by the signal; this makes it forget.
     exec("")
+    # What the compiler had half made complains when it is put away; nobody can do anything about it.
+    sys.unraisablehook = lambda _what: None
     complain(["interrupted; nothing was written"])
     return 130
 

@@ -6,12 +6,13 @@ import argparse
 from typing import TYPE_CHECKING
 
 from crawltwin.cli.options import add_output, add_scenario, read_scenario
-from crawltwin.cli.output import hand_out, progress
+from crawltwin.cli.output import hand_out
+from crawltwin.cli.terminal.progress_line import asked_to_stop, progress
 from crawltwin.model.errors import InputError
 
 if TYPE_CHECKING:
-    from analytic import Constrained, Optimum
-    from crawltwin.model import ThresholdPolicy
+    from analytic import Certificate, Constrained, Optimum
+    from crawltwin.model import Scenario, ThresholdPolicy
 
 EPILOG = """examples:
   crawltwin optimize paper.toml
@@ -25,8 +26,12 @@ EPILOG = """examples:
 
 Thresholds: robots 3, 1 with threshold 2 means 3 robots while at most 2 pages are in the system, 1 above.
 Equal thresholds skip the number of robots between them. Exit code 1 when no policy keeps the bounds: nothing is written
-by --write then.
+by --write then. Ctrl-C during --certify ends the search for a proof: the answer is given with the bounds found by then,
+with exit code 130.
 """
+
+
+PROVING = "looking for a better rule of any kind"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Optimise and show."""
-    from analytic import certify, constrain, optimize, pareto, polling_cost
+    from analytic import constrain, optimize, pareto, polling_cost
     from analytic.policy.certificate import check_certifiable
     from analytic.policy.constraints import check_bounds
 
@@ -85,13 +90,13 @@ def run(options: argparse.Namespace) -> int:
     at_most, at_least = _bounds(options.at_most, "--at-most"), _bounds(options.at_least, "--at-least")
     if at_most or at_least:
         check_bounds(at_most, at_least)
-    with progress("comparing policies") as update:
+    with progress("comparing policies", options) as update:
         if looks is None:
             polling, optimum = None, optimize(scenario, update, options.method, resume=options.resume)
         else:
             polling = polling_cost(scenario, looks, options.resume, update, options.method)
             optimum = polling.optima[0]
-    certificate = certify(scenario, optimum) if options.certify else None
+    certificate, stopped = _certified(scenario, optimum, options) if options.certify else (None, False)
     constrained = constrain(optimum, at_most, at_least) if at_most or at_least else None
     front = pareto(optimum) if options.pareto else None
     parts = {"certificate": certificate, "constrained": constrained, "pareto": front, "polling": polling}
@@ -114,7 +119,21 @@ def run(options: argparse.Namespace) -> int:
             tables.show_polling(polling)
 
     hand_out(options, answer, show)
-    return 1 if impossible else 0
+    return 130 if stopped else 1 if impossible else 0
+
+
+def _certified(scenario: Scenario, optimum: Optimum, options: argparse.Namespace) -> tuple[Certificate, bool]:
+    """The certificate, and whether its search was asked to stop."""
+    from analytic import certify
+
+    with asked_to_stop() as asked, progress(PROVING, options) as update:
+
+        def told(nodes: int, cost: float, bound: float) -> bool:
+            open_by = max(0.0, cost - bound) / abs(cost) if cost else 0.0
+            update(nodes, 0, f"{PROVING} ({open_by:.1e} open; Ctrl-C ends the search)")
+            return asked()
+
+        return certify(scenario, optimum, progress=told), asked()
 
 
 def _bounds(given: list[str], option: str) -> dict[str, float]:

@@ -150,13 +150,9 @@ def add_workers(parser: argparse.ArgumentParser, cluster: bool = True) -> None:
         parser.add_argument("--cluster", metavar="ADDRESS", help=words)
 
 
-def add_quiet(parser: argparse.ArgumentParser) -> None:
-    """Declare --quiet."""
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-
-
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Declare the answer for programs."""
+    """Declare the answer for programs, and that people who want no progress see none."""
+    parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output, nothing else")
 
 

@@ -7,19 +7,18 @@ hold sequences that move the cursor, change colours or forge a line.
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from functools import cache
 
 TYPE_CHECKING = False  # what `typing` would say: help is shown without loading it
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
     from rich.console import Console
 
-    from crawltwin.plan.steps import StepProgress
+    from crawltwin.cli.tables.layout import Layout
     from crawltwin.report.blocks import Report
 
 MOST_FAULTS = 100
@@ -76,20 +75,40 @@ def show_notes(notes: Iterable[str], word: str = "Note", style: str = "dim") -> 
     say(*(f"{word}: {note}." for note in notes), style=style)
 
 
-def show_table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], bold: int | None = None) -> None:
-    """A table for people; a heading that begins with > is that of a column of numbers, `bold` the row to point out."""
+def show_table(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], bold: int | None = None, keys: int = 1
+) -> None:
+    """A table for people that breaks no word; what does not fit stands in further tables, below the same first columns.
+
+    A heading that begins with > is that of a column of numbers, `bold` the row to point out, and `keys` the number of
+    first columns that name a row.
+    """
+    from crawltwin.cli.tables.layout import laid_out
+
+    cells = [[visible(cell) for cell in row] for row in rows]
+    shown = [visible(heading.removeprefix(">")) for heading in headings]
+    for part in laid_out([list(column) for column in zip(shown, *cells, strict=True)], keys, console().width):
+        console().print(_table(title if part.first else "", headings, cells, bold, part))
+
+
+def _table(title: str, headings: Sequence[str], cells: Sequence[Sequence[str]], bold: int | None, part: Layout) -> Any:
     from rich.table import Table
     from rich.text import Text
 
     found = Table(
-        title=Text(visible(title)), title_justify="left", title_style="bold", header_style="bold", pad_edge=False
+        title=Text(visible(title)) if title else None,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        pad_edge=False,
+        padding=(0, part.padding),
     )
-    for heading in headings:
-        side: Any = "right" if heading.startswith(">") else "left"
-        found.add_column(Text(visible(heading.removeprefix(">"))), justify=side, overflow="fold")
-    for index, row in enumerate(rows):
-        found.add_row(*[Text(visible(cell)) for cell in row], style="bold" if index == bold else None)
-    console().print(found)
+    for at, width in zip(part.columns, part.widths, strict=True):
+        side: Any = "right" if headings[at].startswith(">") else "left"
+        found.add_column(Text(visible(headings[at].removeprefix(">"))), justify=side, overflow="fold", width=width)
+    for index, row in enumerate(cells):
+        found.add_row(*[Text(row[at]) for at in part.columns], style="bold" if index == bold else None)
+    return found
 
 
 def number(value: float | None, digits: int = 6) -> str:
@@ -141,64 +160,6 @@ def command_line() -> str:
     import shlex
 
     return "crawltwin " + shlex.join(sys.argv[1:])
-
-
-@contextmanager
-def progress(words: str, quiet: bool = False, after: float = 2.0) -> Iterator[Callable[..., None]]:
-    """A progress bar on standard error that appears only after some seconds; gives `update(done, total, words)`."""
-    import time
-
-    began = time.monotonic()
-    bar: Any = None
-
-    def update(done: float, total: float, now: str = "") -> None:
-        nonlocal bar
-        if bar is None:
-            if quiet or time.monotonic() - began < after:
-                return
-            bar = _bar()
-            bar.add_task(words, total=None)
-            bar.start()
-        bar.update(bar.task_ids[0], completed=done, total=total, description=visible(now or words))
-
-    try:
-        yield update
-    finally:
-        if bar is not None:
-            bar.stop()
-
-
-@contextmanager
-def step_line(quiet: bool) -> Iterator[Callable[[StepProgress], None] | None]:
-    """A line on standard error for work in steps: step i of n, what is done, how far it is, the time left."""
-    screen = console(error=True)
-    if quiet or not screen.is_terminal:
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    words = TextColumn("{task.description}", markup=False)
-    columns = (words, BarColumn(bar_width=20), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True) as bar:
-        task, step = bar.add_task("beginning", total=None), 0
-
-        def show(at: StepProgress) -> None:
-            nonlocal step
-            if at.step != step:
-                step = at.step
-                bar.reset(task, total=None)
-            described = visible(f"step {at.step} of {at.steps}: {at.words}")
-            bar.update(task, description=described, completed=at.done, total=at.total or None)
-
-        yield show
-
-
-def _bar() -> Any:
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    percent = TextColumn("{task.percentage:>3.0f}%")
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), percent, TimeRemainingColumn())
-    return Progress(*columns, console=console(error=True), transient=True)
 
 
 def plain_json(value: Any) -> Any:

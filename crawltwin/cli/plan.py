@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crawltwin.cli.options import add_json, add_log, add_quiet, add_reading, add_settings, add_workers, given
-from crawltwin.cli.output import command_line, complain, plain_json, save, save_report, step_line, tell
+from crawltwin.cli.options import add_json, add_log, add_reading, add_settings, add_workers, given
+from crawltwin.cli.output import command_line, complain, plain_json, save, save_report, tell
+from crawltwin.cli.terminal.progress_line import step_line
 
 if TYPE_CHECKING:
     from crawltwin.plan.config import PlanFile
@@ -42,12 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="plan.toml with the same names as these options")
     add_settings(parser, PlanSettings)
     add_workers(parser, cluster=False)
+    words = "read the files of the log on a running Dask scheduler, for example tcp://host:8786"
+    parser.add_argument("--cluster", metavar="ADDRESS", help=words)
     add_reading(parser)
     add_settings(parser, FitOptions, without=("seed",))
     add_json(parser)
     parser.add_argument("--ask", action="store_true", help="ask for what is missing, write it to --config or plan.toml")
     parser.add_argument("--check", metavar="DIR", help="make an earlier report's plan again and compare every number")
-    add_quiet(parser)
     parser.add_argument("--out", metavar="FILE", help="write the scenario with the recommended policy there")
     parser.add_argument(
         "--policy", dest="policy_file", metavar="FILE", help="write the policy as a JSON table for a crawler there"
@@ -60,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     from crawltwin.model import InputError, scenario_file
     from crawltwin.plan.config import PlanFile
     from crawltwin.plan.decide import Plan, plan
-    from crawltwin.plan.earlier import EarlierPlan, digests
+    from crawltwin.plan.earlier import POLICY, EarlierPlan, digests
     from crawltwin.plan.settings import PlanSettings
     from fitting import FitOptions, ReadOptions
     from fitting.robots.several import check_files, read_by_robots
@@ -92,9 +95,10 @@ def run(options: argparse.Namespace) -> int:
         )
     said = PlanFile.read(options.config, **typed) if earlier is None else earlier.said
     # Where the progress log lies is no choice: whoever checks a report may keep it elsewhere.
-    reading, chosen = ReadOptions(**{**said.reading, **typed["reading"]}), dict(said.fitting)
+    by_whom = {"workers": options.workers, "cluster": options.cluster}
+    reading, chosen = ReadOptions(**{**said.reading, **typed["reading"], **by_whom}), dict(said.fitting)
     robots_of = chosen.pop("robots_of", None)
-    with step_line(quiet=options.json or options.quiet) as steps:
+    with step_line(options) as steps:
         fitted = FitOptions(**chosen) if chosen else None
         log = options.log if robots_of is None else read_by_robots(check_files(options.log), robots_of, reading)
         found = plan(log, said.settings, reading=reading, options=fitted, workers=options.workers, tell=steps)
@@ -106,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
             as_json = str(options.out).lower().endswith(".json")
             save(options.out, scenario_file.dumps(found.scenario, json_text=as_json))
         if options.policy_file:
-            save(options.policy_file, _exports(found)["policy.json"])
+            save(options.policy_file, _exports(found)[POLICY])
 
     def show() -> None:
         from crawltwin.cli.tables.plan import show_plan, show_unsuitable
@@ -114,7 +118,8 @@ def run(options: argparse.Namespace) -> int:
         show_plan(found) if isinstance(found, Plan) else show_unsuitable(found)
 
     answer = found.to_json()
-    differences = None if earlier is None else earlier.differences(sources, plain_json(answer))
+    policy = json.loads(_exports(found)[POLICY]) if isinstance(found, Plan) and earlier is not None else None
+    differences = None if earlier is None else earlier.differences(sources, plain_json(answer), policy)
     if differences is not None:
         answer["differences"] = differences
     tell(options, answer, show)
@@ -142,6 +147,12 @@ def _write_report(directory: str, found: Plan | Unsuitable, sources: dict[str, s
     from crawltwin.pages.explore import explore_page
     from crawltwin.plan.what_if.explored import explored_policies
 
-    explored = explored_policies(found.optimum, found.settings, found.day)
+    explored = explored_policies(
+        found.optimum,
+        found.settings,
+        found.day,
+        indexed_today=found.today.measures["arrival_rate"] * found.today.measures["success_probability"],
+        two_readings=found.clock is not None and found.clock.both,
+    )
     beside = _exports(found) | {"explore.html": explore_page(explored)}
     save_report(plan_report(found, command_line(), sources, said), directory, beside)

@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from crawltwin.cli.options import add_output, add_workers
-from crawltwin.cli.output import hand_out, progress, save_report
+from crawltwin.cli.output import hand_out, save_report
+from crawltwin.cli.terminal.progress_line import progress
 from crawltwin.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     # A check that took kept pieces would compare the earlier report with itself.
     store = None if options.fresh or options.check else Store(options.keep)
-    with progress("reproducing the paper") as update:
+    with progress("reproducing the paper", options) as update:
         found = reproduce(options.workers, store, update, with_simulation=options.simulate)
     answer = found.to_json()
     if options.report:

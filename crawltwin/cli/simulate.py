@@ -20,7 +20,8 @@ from crawltwin.cli.options import (
     settings,
     whole,
 )
-from crawltwin.cli.output import hand_out, progress, save, say
+from crawltwin.cli.output import hand_out, save, say
+from crawltwin.cli.terminal.progress_line import progress
 from crawltwin.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _simulate(scenario: Scenario, options: argparse.Namespace) -> SimulationResu
     from crawltwin.work.store import Store
     from simulate import SimulationSettings, simulate
 
-    with progress("simulating", quiet=options.json, after=1.0) as update:
+    with progress("simulating", options, after=1.0) as update:
         return simulate(
             scenario,
             settings(options, SimulationSettings, records=bool(options.records)),
@@ -169,8 +170,8 @@ def _chosen(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 
 def _in_words(state: Progress) -> str:
-    """Replications, events per second, time left, the widest interval so far."""
-    words = f"{state.done}/{state.planned} runs, {state.rate / 1e6:.2f} M events/s, {state.seconds_left:.0f} s left"
+    """Replications, events per second, the widest interval so far."""
+    words = f"{state.done} of {state.planned} runs, {state.rate / 1e6:.2f} M events/s"
     if state.half_widths:
         worst = max(state.half_widths, key=lambda name: state.half_widths[name])
         words += f", ±{state.half_widths[worst]:.2%} {worst}"
@@ -194,7 +195,7 @@ def _rare(scenario: Scenario, options: argparse.Namespace) -> int:
     from crawltwin.work.store import Store
     from simulate import rare_loss
 
-    with progress("splitting", quiet=options.json, after=1.0) as update:
+    with progress("splitting", options, after=1.0) as update:
         found = rare_loss(
             scenario,
             **_chosen(options, *MODES["rare"]),
@@ -222,7 +223,7 @@ def _coverage(scenario: Scenario, options: argparse.Namespace) -> int:
 
         solved = solve(scenario).measures
         truth, source = {name: solved[name] for name in SCALAR_MEASURES if solved.get(name) is not None}, "solved chain"
-    with progress("coverage", quiet=options.json) as update:
+    with progress("coverage", options) as update:
         found = coverage(
             scenario,
             truth,
@@ -278,7 +279,7 @@ def _compare(scenario: Scenario, options: argparse.Namespace) -> int:
             "processing_rate": options.processing_rate,
             "recorded_robots": options.recorded_robots,
         }
-    with progress("comparing", quiet=options.json) as update:
+    with progress("comparing", options) as update:
         found = compare(
             scenario,
             _policies(scenario, options),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from crawltwin.cli.options import add_output, add_policy, add_scenario, numbers, probabilities, read_scenario
-from crawltwin.cli.output import hand_out, progress
+from crawltwin.cli.output import hand_out
+from crawltwin.cli.terminal.progress_line import progress
 
 EPILOG = """examples:
   crawltwin solve paper.toml
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         from analytic import settling_time, transient
 
         more["transient"] = transient(scenario, times).to_json()
-    with progress("solving") as update:
+    with progress("solving", options) as update:
         solution = solve(scenario, method=options.method, progress=lambda _step, share: update(share, 1.0))
     answer = solution.to_json()
     if orders:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from crawltwin.cli.options import add_json, add_policy, add_scenario, add_workers, read_scenario
-from crawltwin.cli.output import complain, progress, save, tell
+from crawltwin.cli.output import complain, save, tell
+from crawltwin.cli.terminal.progress_line import progress
 
 EPILOG = """examples:
   crawltwin sweep paper.toml --vary capacity=1:100 --out table2.csv              the paper's Table 2
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("--picture must have cost weights to tell the best policy; got none. Add [cost]")
     store = Store(options.resume) if options.resume else None
     try:
-        with progress("sweeping", quiet=options.json) as update:
+        with progress("sweeping", options) as update:
             found = sweep(
                 scenario, axes, workers=options.workers, cluster=options.cluster, store=store, progress=update
             )

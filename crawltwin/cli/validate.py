@@ -18,7 +18,8 @@ from crawltwin.cli.options import (
     real,
     whole,
 )
-from crawltwin.cli.output import command_line, hand_out, progress, save_report, visible
+from crawltwin.cli.output import command_line, hand_out, save_report, visible
+from crawltwin.cli.terminal.progress_line import progress
 from crawltwin.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _crosscheck(options: argparse.Namespace) -> int:
         raise InputError("SCENARIO must be at least one file; got none. `crawltwin example paper` writes one")
     scenarios = [read_scenario(name, options.policy) for name in options.scenarios]
     plan = ValidationPlan(**given(options, ValidationPlan))
-    with progress("simulating", quiet=options.json) as update:
+    with progress("simulating", options) as update:
         results: tuple[CrossCheck, ...] = crosscheck(
             scenarios,
             plan,
@@ -173,7 +174,7 @@ def _calibrate(options: argparse.Namespace) -> int:
     if options.random < 2:
         raise InputError(f"--random must be at least 2 scenarios; got {options.random}")
     plan = ValidationPlan(**given(options, ValidationPlan))
-    with progress("calibrating", quiet=options.json) as update:
+    with progress("calibrating", options) as update:
         result = calibrate(
             options.random,
             (plan.seed, options.family),

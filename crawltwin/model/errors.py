@@ -6,6 +6,7 @@ Every refusal is an `InputError` that carries *all* faults found at once, each w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -118,3 +119,17 @@ class Faults:
         """Raise one `InputError` with everything found so far."""
         if self._found:
             raise InputError(self._found)
+
+
+def wrong_object(value: object) -> str:
+    """What was given in the place of something else: short values as they are, other objects by their type.
+
+    Examples
+    --------
+    >>> wrong_object(3), wrong_object(InputError("x"))
+    ('3', 'an InputError')
+    """
+    if value is None or isinstance(value, str | int | float | os.PathLike):
+        return repr(value)
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
 from crawltwin.model import checks
 from crawltwin.model.arrivals.kinds import ControlledArrivals
-from crawltwin.model.errors import Fault, Faults, InputError
+from crawltwin.model.errors import Fault, Faults, InputError, wrong_object
 from crawltwin.model.laws.phase_type import PhaseType
 from crawltwin.model.policies.cost import CostWeights
 from crawltwin.model.policies.policy import Policy
@@ -134,6 +135,23 @@ class Scenario(Value):
             found.add("switching")
         return frozenset(found)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: each part of the crawler in a line."""
+        from crawltwin.model.results.display import shown_as_html
+
+        weights = self.cost
+        parts = {
+            "pages in the system at most": self.capacity,
+            "indexers": self.indexers,
+            "a batch that does not fit": self.admission,
+            "arrivals": self.arrivals,
+            "time to index a page": self.service,
+            "time until a page is obsolete": "never" if self.obsolescence is None else self.obsolescence,
+            "policy": "not chosen" if self.policy is None else self.policy.in_words(self.capacity),
+            "weights of the cost": "not given" if weights is None else weights,
+        }
+        return shown_as_html(self.title or "A crawler", {"part": list(parts), "is": list(map(str, parts.values()))})
+
     def check_features(self, supported: Collection[str], method: str) -> None:
         """Refuse what a method would otherwise ignore.
 
@@ -222,3 +240,32 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def check_scenario(value: object, name: str) -> None:
+    """Refuse what is no scenario, and say where the caller's scenario is."""
+    if isinstance(value, Scenario):
+        return
+    if isinstance(getattr(value, "scenario", None), Scenario):
+        way = "Give its .scenario"
+    elif isinstance(value, str | Path):
+        way = "crawltwin.load reads one from a file, or from the name of an example"
+    else:
+        way = "crawltwin.load gives one"
+    raise InputError(f"the scenario of {name} must be a Scenario; got {wrong_object(value)}. {way}")
+
+
+def takes_scenario(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """The function, with its first argument checked to be a scenario."""
+
+    @wraps(function)
+    def checked(*given: Given.args, **named: Given.kwargs) -> Found:
+        if given or "scenario" in named:
+            check_scenario(given[0] if given else named["scenario"], function.__name__)
+        return function(*given, **named)
+
+    return checked

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from crawltwin.model import examples
+from crawltwin.model.errors import InputError, wrong_object
 from crawltwin.model.scenario import Scenario
 
 
@@ -20,6 +21,8 @@ def load(source: str | os.PathLike[str]) -> Scenario:
     >>> load("mm1k").capacity
     5
     """
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"source must be the name of an example or a path; got {wrong_object(source)}")
     path = Path(source)
     if (
         isinstance(source, str)

@@ -120,7 +120,7 @@ def calibration_figure(calibration: Calibration) -> Figure:
         "scenarios, against the normal law.",
         "A normal probability plot. Points, one number of each scenario, against the diagonal and a grey band; thin "
         "lines for the single measures.",
-        size=(6.4, 4.6),
+        height=3.8,
         data={"scores": scores.tolist(), "normal": normal.tolist()},
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from crawltwin.plan.wording import with_interval
 from crawltwin.report import Block, Cell, Column, Points, Report, Section, Table, Text, Tone, gather
 from validate.cross_check import CrossCheck
+from validate.parts import words_of
 from validate.verdict import Verdict, overall
 
 VERDICT_TONES: dict[str, Tone] = {"equivalent": "good", "different": "bad", "inconclusive": "warn"}
@@ -39,7 +40,7 @@ def crosscheck_report(results: Sequence[CrossCheck], command: str) -> Report:
         ),
         command,
         [
-            f"{result.scenario.title or 'scenario'}: {one.comparison.name}: {one.needs}"
+            f"{result.scenario.title or 'scenario'}: {one.comparison.words}: {one.needs}"
             for result in results
             for one in (*result.verdicts, *result.approach)
             if one.word == "inconclusive"
@@ -73,20 +74,28 @@ def _scenario_section(result: CrossCheck, index: int, count: int) -> Section:
     blocks: list[Block] = [
         Text(
             f"Verdict: **{result.verdict}**, from {result.pages:,} pages in {result.replications} independent "
-            f"replications ({result.plan.engine} engine). Length set by {result.length.limiting}."
+            f"replications ({result.plan.engine} engine). Length set by: {words_of(result.length.limiting)}."
         ),
-        _table("Measures, levels, modes and sojourn times", result.verdicts, f"{key}-numbers"),
+        _table(f"{label}Measures, levels, modes and sojourn times", result.verdicts, f"{key}-numbers"),
     ]
     if result.approach:
         blocks.append(
-            _table("Approach to equilibrium: averages over [0, t] from empty", result.approach, f"{key}-approach")
+            _table(
+                f"{label}Approach to equilibrium: averages over [0, t] from empty", result.approach, f"{key}-approach"
+            )
         )
     blocks.append(
         Table(
-            "What must hold exactly",
+            f"{label}What must hold exactly",
             ["side", "identity", Column("gap", "number"), Column("allowed", "number"), "holds"],
             [
-                (i.side, i.name, i.gap, i.allowed, Cell("yes" if i.holds else "no", tone="good" if i.holds else "bad"))
+                (
+                    i.side,
+                    i.name,
+                    Cell(i.gap, f"{i.gap:.2g}"),
+                    i.allowed,
+                    Cell("yes" if i.holds else "no", tone="good" if i.holds else "bad"),
+                )
                 for i in result.identities
             ],
             name=f"{key}-identities",
@@ -98,24 +107,32 @@ def _scenario_section(result: CrossCheck, index: int, count: int) -> Section:
 
 
 def _table(caption: str, verdicts: Sequence[Verdict], name: str) -> Table:
-    numbers = ("solved", "simulated (low to high)", "margin", "score")
+    numbers = ("solved", "simulated (low to high)", "margin", "score", "pages missing")
     return Table(
         caption,
         ["measure", "part", "verdict", *[Column(head, "number") for head in numbers]],
         [
             (
-                f"{one.comparison.measure.replace('_', ' ')}{' (by splitting)' if one.comparison.split_pages else ''}",
+                f"{words_of(one.comparison.measure)}{' (by splitting)' if one.comparison.split_pages else ''}",
                 str(one.comparison.part),
-                Cell(one.word, one.needs, VERDICT_TONES[one.word]),
+                Cell(one.word, tone=VERDICT_TONES[one.word]),
                 one.comparison.solved,
                 _simulated(one),
                 Cell(one.comparison.margin, f"{one.comparison.margin:.2g}"),
                 _score(one.comparison.score),
+                pages_missing(one),
             )
             for one in verdicts
         ],
         name=name,
     )
+
+
+def pages_missing(one: Verdict) -> Cell:
+    """How many more pages would decide, where that is open."""
+    if one.word != "inconclusive":
+        return Cell(None)
+    return Cell(None, "more than can be told") if one.more_pages is None else Cell(one.more_pages)
 
 
 def _simulated(one: Verdict) -> Cell:

@@ -12,17 +12,27 @@ from markupsafe import Markup
 
 import crawltwin
 from crawltwin.plan.what_if.explored import CRITERIA, KEYS, Explored
+from crawltwin.plan.wording import unit_of_rate
 from crawltwin.report.html import fill_page
 
 _LABELS = {
-    "lost": "share of pages lost",
-    "stale": "share of pages stale",
-    "response": "time in the system, s",
+    "lost": "pages lost",
+    "stale": "pages stale",
+    "response": "time in the system",
     "robots": "mean active robots",
-    "idle": "indexer idle, share of time",
+    "idle": "indexer idle",
     "pages": "mean pages in the system",
-    "arrival_rate": "pages delivered per second",
+    "arrival_rate": "pages delivered",
+    "indexed": "pages indexed",
 }
+_UNITS = {
+    "lost": (100.0, "%"),
+    "stale": (100.0, "%"),
+    "response": (1.0, " s"),
+    "idle": (100.0, "%"),
+    "indexed": (100.0, "% of today's"),
+}
+"""What a measure is multiplied by to be shown or typed, and its unit then."""
 _WEIGHTS = {
     "loss": ("a lost page", "times pages lost per second"),
     "obsolescence": ("a stale page", "times pages stale per second"),
@@ -35,10 +45,16 @@ _WEIGHTS = {
 def explore_page(found: Explored) -> str:
     """The page as one self-contained text."""
     scenario, policies, weights = found.scenario, found.policies, found.weights
+    factor, unit = unit_of_rate(policies[found.plan].measures[KEYS.index("arrival_rate")] or 0.0)
+    units = {**_UNITS, "arrival_rate": (factor, f" {unit}")}
+    labels = _LABELS if found.indexed_today else {key: words for key, words in _LABELS.items() if key != "indexed"}
     data = {
         "keys": KEYS,
         "criteria": CRITERIA,
-        "labels": list(_LABELS.items()),
+        "labels": list(labels.items()),
+        "indexedToday": found.indexed_today,
+        "factors": {key: factor for key, (factor, _) in units.items()},
+        "units": {key: unit for key, (_, unit) in units.items()},
         "weights": weights,
         "bounds": dict(found.bounds),
         "plan": found.plan,
@@ -56,7 +72,7 @@ def explore_page(found: Explored) -> str:
         styles=["style.css", "explore.css"],
         title=f"Explore: {scenario.title or 'a crawler'}",
         count=f"{len(policies):,}",
-        day=found.day,
+        notes=[words for words in (found.day, found.unheeded) if words],
         weights=[
             {"key": key, "label": f"Weight of {label}", "hint": hint, "shown": _shown(weights.get(key, 0.0))}
             for key, (label, hint) in _WEIGHTS.items()
@@ -64,11 +80,10 @@ def explore_page(found: Explored) -> str:
         limits=[
             {
                 "key": key,
-                "label": f"At most: {_LABELS[key]}",
-                "hint": _range(found, key),
-                "shown": "" if (bound := found.bounds.get(key)) is None else _shown(bound),
+                "label": f"At {'least' if key == 'indexed' else 'most'}: {_with_unit(key)}",
+                "shown": "" if (bound := found.bounds.get(key)) is None else _shown(bound * _UNITS[key][0]),
             }
-            for key in CRITERIA
+            for key in (*CRITERIA, *(["indexed"] if found.indexed_today else []))
         ],
         speeds=[
             {
@@ -81,7 +96,7 @@ def explore_page(found: Explored) -> str:
                 ("staleness", "Pages go stale", [world.staleness for world in found.worlds]),
             )
         ],
-        criteria=[{"key": key, "label": _LABELS[key]} for key in CRITERIA],
+        criteria=[{"key": key, "label": _with_unit(key)} for key in CRITERIA],
         made=f"Solved by crawltwin {crawltwin.__version__}: {every} evaluated threshold policies ({found.method}), "
         f"scenario {scenario.content_hash[:12]}.",
         # "<" cannot end the element early when it is written as an escape.
@@ -93,10 +108,10 @@ def _rounded(masses: tuple[float, ...] | None) -> list[float] | None:
     return None if masses is None else [float(f"{mass:.4g}") for mass in masses]
 
 
-def _range(found: Explored, key: str) -> str:
-    values = [one.measures[KEYS.index(key)] for one in found.policies]
-    known = [value for value in values if value is not None]
-    return f"policies have {min(known):.3g} to {max(known):.3g}" if known else ""
+def _with_unit(key: str) -> str:
+    """The label of a measure with the unit of its numbers."""
+    unit = _UNITS.get(key, (1.0, ""))[1].strip()
+    return f"{_LABELS[key]}, {unit}" if unit else _LABELS[key]
 
 
 def _times(factor: float) -> str:

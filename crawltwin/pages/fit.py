@@ -71,7 +71,7 @@ def fit_report(result: FitResult, command: str = "", replayed: LossAgreement | N
         summary=[
             f"**{words.capitalize()} fit**: {result.chosen.name}, {result.process.phases} phases.",
             f"{rate.value:.4g} pages per second (95% from {rate.low:.4g} to {rate.high:.4g}).",
-            *[_plain(words[:1].upper() + words[1:]).rstrip(".") + "." for words in result.goodness.words],
+            *map(_sentence, result.goodness.words),
         ],
         sections=[
             Section("What was read", _read(result)),
@@ -83,16 +83,15 @@ def fit_report(result: FitResult, command: str = "", replayed: LossAgreement | N
         ],
         provenance=gather([result.scenario()], seeds=[result.seed]),
         command=command or f"crawltwin fit {_name(result)}",
-        unconfirmed=[_plain(words) for words in result.warnings],
+        unconfirmed=[*map(_sentence, result.warnings)],
     )
 
 
 def _trace_sections(result: FitResult) -> list[Section]:
     if not result.counted:
         return [Section("Cleaning", _cleaning(result)), Section("Batches", _batches(result))]
-    words = [words[0].upper() + words[1:] + "." for words in result.cannot_tell]
     return [
-        Section("What counts cannot tell", [Points([_plain(one) for one in words])]),
+        Section("What counts cannot tell", [Points([*map(_sentence, result.cannot_tell)])]),
         Section("Pages in each interval", _counts(result)),
     ]
 
@@ -102,7 +101,7 @@ def _counts(result: FitResult) -> list[Block]:
     text = f"{_pauses(cleaning)}."
     blocks: list[Block] = [Text(text), counts_over_time(result)]
     if result.stationarity.words:
-        blocks.append(Note(" ".join(_plain(words) for words in result.stationarity.words), "warn"))
+        blocks.append(Note(" ".join(_sentence(words) for words in result.stationarity.words), "warn"))
     return blocks
 
 
@@ -110,6 +109,11 @@ def _name(result: FitResult) -> str:
     first = result.log.files[0].replace("\\", "/").rsplit("/", 1)[-1] if result.log.files else "a log"
     more = len(result.log.files) - 1
     return _plain(first) + (f" and {more} more" if more > 0 else "")
+
+
+def _sentence(clause: str) -> str:
+    """A clause about a log as a sentence."""
+    return _plain(clause[:1].upper() + clause[1:]).rstrip(".") + "."
 
 
 def _plain(text: str) -> str:
@@ -134,7 +138,7 @@ def _read(result: FitResult) -> list[Block]:
     if account["broken_lines"]:
         blocks.append(Points([f"Broken line: {_plain(line)}" for line in account["broken_lines"]]))
     if log.notes:
-        blocks.append(Points([_plain(note) for note in log.notes]))
+        blocks.append(Points([*map(_sentence, log.notes)]))
     return blocks
 
 
@@ -158,7 +162,7 @@ def _cleaning(result: FitResult) -> list[Block]:
     if result.season is not None and result.season.pace is not None:
         blocks += [Note(f"Time of day: {result.season.in_words()}."), pace_picture(result.season)]
     if result.stationarity.words:
-        blocks.append(Note(" ".join(_plain(words) for words in result.stationarity.words), "warn"))
+        blocks.append(Note(" ".join(_sentence(words) for words in result.stationarity.words), "warn"))
     return blocks
 
 
@@ -248,7 +252,7 @@ def _models(result: FitResult) -> list[Block]:
             paint,
             f"{ranked[0].name} has the smallest BIC.",
             "Bars of the BIC of each model above the best one, on a logarithmic scale.",
-            size=(6.4, 0.8 + 0.4 * len(ranked)),
+            height=0.8 + 0.36 * len(ranked),
         ),
     ]
     notes = [f"{c.name}: {_plain(note)}." for c in ranked for note in c.notes] + [
@@ -264,7 +268,7 @@ def _robots(result: FitResult) -> list[Block]:
     words = [words for told in (result.robots, result.named) if told is not None for words in told.words]
     if not words:
         return []
-    blocks: list[Block] = [Points([_plain(one[0].upper() + one[1:]) + "." for one in words])]
+    blocks: list[Block] = [Points([*map(_sentence, words)])]
     named = result.named
     if named is not None and named.held_out:
         rows = [

@@ -92,7 +92,7 @@ def rate_over_time(result: FitResult) -> Figure:
         style_axes(axes, "gap number, pauses left out", "mean gap, s")
         axes.set_ylim(bottom=0)
 
-    found = f"{len(points)} changes of level" if points else "no change of level"
+    found = f"{len(points) or 'no'} change{'s' if len(points) > 1 else ''} of level"
     return draw(
         "mean-gap-over-time",
         paint,
@@ -222,7 +222,7 @@ def pace_picture(season: Season, policies: Sequence[str] = ()) -> Figure:
             for begin, end in ranges:
                 axes.fill_between([begin / unit, end / unit], 0, part.pace, color=colour, alpha=0.25, linewidth=0)
                 if policies:
-                    axes.text((begin + end) / 2 / unit, 0.03, policies[index], ha="center", va="bottom", fontsize=8)
+                    axes.text((begin + end) / 2 / unit, 0.03, policies[index], ha="center", va="bottom")
         style_axes(axes, f"{words} of the {season.name}{', UTC' if season.utc else ''}", "rate over its mean")
         axes.set_xlim(0, season.period / unit)
         axes.set_ylim(bottom=0)

@@ -60,8 +60,11 @@ def rounding_picture(intervals: Sequence[RoundingInterval]) -> Figure:
         axes.plot([], [], color=COLOURS[0], linewidth=4, marker="", alpha=0.55, label="allowed by rounding")
         axes.plot([], [], color=COLOURS[1], marker="s", linestyle="", label="A as printed")
         axes.plot([], [], color=COLOURS[2], marker="o", linestyle="", label="inputs that meet the table")
-        style_axes(axes, "difference from the printed cost, percent", "robots", legend=False)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.16), ncols=3, columnspacing=1.0, handletextpad=0.4)
+        style_axes(
+            axes,
+            "difference from the printed cost, percent",
+            "robots",
+        )
 
     return draw(
         "table-5-rounding",
@@ -71,7 +74,7 @@ def rounding_picture(intervals: Sequence[RoundingInterval]) -> Figure:
         "all.",
         "A bar for each policy from about -0.5 to +0.8 percent around the printed cost, squares at about +0.2 "
         "percent, dots at zero.",
-        size=(6.0, 4.2),
+        height=4.2,
         data={
             "robots": [_label(item) for item in intervals],
             "low": [i.low for i in intervals],
@@ -84,15 +87,19 @@ def _curves(name: str, curves: Sequence[Curve], caption: str) -> Figure:
     def paint(axes: Axes) -> None:
         for curve in curves:
             axes.plot(range(len(curve.costs)), curve.costs, label=curve.label)
-        style_axes(axes, "threshold", "cost", whole_x=True, legend=False)
-        axes.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2 if len(curves) < 6 else 3)
+        style_axes(
+            axes,
+            "threshold",
+            "cost",
+            whole_x=True,
+        )
 
     words = "; ".join(
         f"{curve.label}: {', '.join(f'{cost:.1f}' for cost in curve.costs)} at thresholds 0 to {len(curve.costs) - 1}"
         for curve in curves
     )
     data = {curve.label: list(curve.costs) for curve in curves}
-    return draw(name, paint, caption, f"Curves of the cost. {words}.", size=(5.6, 4.2), data=data)
+    return draw(name, paint, caption, f"Curves of the cost. {words}.", height=3.8, data=data)
 
 
 def _label(item: RoundingInterval) -> str:

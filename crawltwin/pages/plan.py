@@ -69,15 +69,19 @@ def plan_report(
             settings=(said or PlanFile(found.settings)).text(),
         ),
         command=command,
-        unconfirmed=[*found.missing, *_reservations(found)],
+        unconfirmed=[*map(_capital, found.missing), *_reservations(found)],
         data={key: value for key, value in found.to_json().items() if key != "seconds"},
     )
 
 
 def _sentence(reasons: tuple[str, ...]) -> str:
     """Clauses joined into a sentence; marks of a log's own words are not marks here."""
-    words = "; ".join(reasons)
-    return "".join(" " if char in "`*[]" else char for char in words[:1].upper() + words[1:]) + "."
+    return "".join(" " if char in "`*[]" else char for char in _capital("; ".join(reasons)))
+
+
+def _capital(clause: str) -> str:
+    """A clause as a sentence."""
+    return clause[:1].upper() + clause[1:].rstrip(".") + "."
 
 
 def _gist(found: Plan) -> list[str]:
@@ -98,7 +102,7 @@ def _comparison(found: Plan) -> list[Block]:
         "No interval is known: the log was not resampled."
         if doubt is None
         else "In brackets: where 95 of 100 values lie when the log is resampled and the model fitted again "
-        f"({doubt.redraws} times){'' if found.clock is None else ', and over both readings of the clock'}."
+        f"({doubt.redraws} times){', and over both readings of the clock' if found.clock and found.clock.both else ''}."
     )
     order = instruction(found.scenario.policy_in_force, found.scenario.capacity)
     short = "" if found.by_part else f"`{found.policy}` is short for: {order} "
@@ -132,6 +136,10 @@ def _decision(found: Plan) -> list[Block]:
     blocks: list[Block] = [
         *(Note(order, VERDICT_TONES[found.verdict.word]) for order in found.orders),
         Text(_choice(found)),
+        Text(
+            "[The page to explore](explore.html) lets you move the weights, the limits and the speeds, and shows at "
+            "once which policy wins."
+        ),
     ]
     if found.limited is None:
         blocks += [*_cost(found), _sets(found)]
@@ -189,8 +197,7 @@ def _choice(found: Plan) -> str:
     proof = "No better backlog rule exists (proof in the appendix)." if best else "See the appendix for what is proved."
     return (
         f"{found.cost_words} {proof} The cost is a weighted sum of lost pages, stale pages, time until indexed, "
-        "robots and an idle indexer. [The page to explore](explore.html) lets you move the weights, the limits and the "
-        "speeds, and shows at once which policy wins."
+        "robots and an idle indexer."
     )
 
 
@@ -206,8 +213,8 @@ def _cost(found: Plan) -> list[Block]:
                 (
                     term.words,
                     Cell(term.weight, f"{term.weight:.5g}"),
-                    Cell(term.cost, f"{term.cost:.4g}"),
-                    Cell(term.share, f"{term.share:.1%}"),
+                    Cell(term.cost, with_interval(term.cost)),
+                    Cell(term.share, in_percent(term.share)),
                 )
                 for term in found.terms
             ],
@@ -311,7 +318,7 @@ def _reservations(found: Plan) -> list[str]:
         for one in found.inputs
         if one.source == "default" and one.words
     ]
-    return words + list(found.fit.warnings)
+    return [*words, *map(_capital, found.fit.warnings)]
 
 
 def unsuitable_report(

@@ -8,15 +8,13 @@ from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
 from crawltwin.pages.crosscheck import VERDICT_TONES
 from crawltwin.pages.fit_pictures import pace_picture
 from crawltwin.pages.plan_pictures import backlog_picture, doubt_picture
-from crawltwin.pages.regions import sweep_picture
+from crawltwin.pages.regions import sweep_in_words, sweep_picture
 from crawltwin.plan.day.followed_day import WATCHED
 from crawltwin.plan.day.schedule import DayPlan
 from crawltwin.plan.evidence.clock import WORDS, ClockBounds
 from crawltwin.plan.evidence.finish import FINISH_HEADINGS
 from crawltwin.plan.result import Plan
-from crawltwin.plan.what_if.axes import QUANTITIES
 from crawltwin.plan.what_if.polling import HEADINGS
-from crawltwin.plan.what_if.sweeps import Sweep, short_policy
 from crawltwin.plan.what_if.variations import present
 from crawltwin.plan.wording import in_percent, in_time, kind_of, with_interval
 from crawltwin.report import Block, Cell, Column, Note, Table, Text
@@ -84,14 +82,16 @@ def _replayed_policy(scenario: Scenario) -> str:
 
 def clock_blocks(clock: ClockBounds) -> list[Block]:
     """Both readings of a clock that is coarse against the pace."""
+    fitted = "So the log was fitted both ways." if clock.both else "Only one of the two could be fitted."
+    title = "The offered policy in both readings" if clock.both else "The offered policy in the reading that was fitted"
     return [
         Text(
             f"The clock of this log ticks every {in_time(clock.step)}, and a page shares its tick with "
             f"{clock.companions:.3g} others on average. They may have come one by one or all at once; the truth lies "
-            "between the two. So the log was fitted both ways."
+            f"between the two. {fitted}"
         ),
         Table(
-            "The offered policy in both readings",
+            title,
             ["measure", *(Column(heading, "number") for heading in clock.headings)],
             clock.rows(),
             name="clock",
@@ -125,13 +125,18 @@ def day_blocks(day: DayPlan) -> list[Block]:
     if day.followed is not None:
         blocks.append(
             Table(
-                "Rates over the day: parts as stationary, and followed in time from one into the next",
-                ["rate", Column("stationary", "number"), Column("followed", "number"), Column("difference", "number")],
+                "Averages over the day: parts as stationary, and followed in time from one into the next",
+                [
+                    "average",
+                    Column("stationary", "number"),
+                    Column("followed", "number"),
+                    Column("difference", "number"),
+                ],
                 [
                     (
                         WATCHED[name],
-                        day.followed.stationary[name],
-                        day.followed.followed[name],
+                        _over_the_day(name, day.followed.stationary[name]),
+                        _over_the_day(name, day.followed.followed[name]),
                         Cell(off, f"{off:+.2%}"),
                     )
                     for name, off in day.followed.off.items()
@@ -146,6 +151,11 @@ def day_blocks(day: DayPlan) -> list[Block]:
             "that agrees least is shown."
         ),
     ]
+
+
+def _over_the_day(name: str, value: float) -> Cell:
+    """An average over the day in its unit: pages per hour and the like, or a plain number."""
+    return Cell(value, with_interval(value, kind="rate" if name in ("lost", "served") else "number"))
 
 
 def check_blocks(found: Plan) -> list[Block]:
@@ -172,16 +182,16 @@ def check_blocks(found: Plan) -> list[Block]:
                 "Solved against simulated",
                 [
                     "measure",
+                    "verdict",
                     Column("solved", "number"),
                     Column(f"simulated ({check.plan.confidence:.0%})", "number"),
-                    "verdict",
                 ],
                 [
                     (
                         MEASURES[one.comparison.measure].words,
+                        Cell(one.word, tone=VERDICT_TONES[one.word]),
                         _amount(one.comparison.measure, one.comparison.solved),
                         _amount(one.comparison.measure, one.comparison.seen, one.low, one.high),
-                        Cell(one.word, tone=VERDICT_TONES[one.word]),
                     )
                     for one in check.verdicts
                     if one.comparison.measure in SCALAR_MEASURES
@@ -199,14 +209,14 @@ def check_blocks(found: Plan) -> list[Block]:
             ),
             Table(
                 "The replayed log beside the model's prediction",
-                ["measure", Column("predicted (95%)", "number"), Column("replayed", "number"), "inside", "verdict"],
+                ["measure", "verdict", Column("predicted (95%)", "number"), Column("replayed", "number"), "inside"],
                 [
                     (
                         MEASURES[one.measure].words,
+                        Cell(one.verdict.word, tone=VERDICT_TONES[one.verdict.word]),
                         _amount(one.measure, one.mean, one.low, one.high),
                         _amount(one.measure, one.replayed),
                         "yes" if one.inside else "no",
-                        Cell(one.verdict.word, tone=VERDICT_TONES[one.verdict.word]),
                     )
                     for one in replay.predictions
                 ],
@@ -314,7 +324,7 @@ def what_if_blocks(found: Plan) -> list[Block]:
     blocks: list[Block] = [
         Text(
             "Each point is a crawler with other numbers and its own best policy. A policy `4,1@2` runs 4 robots up "
-            "to 2 pages in the system and 1 above. Times are in seconds."
+            "to 2 pages in the system and 1 above."
         ),
     ]
     for index, one in enumerate(found.sweeps):
@@ -322,26 +332,5 @@ def what_if_blocks(found: Plan) -> list[Block]:
             blocks.append(Note(f"{len(one.failed)} points could not be solved: {one.failed[0]['error']}", "warn"))
             continue
         now = {axis.name: present(found.scenario, axis.name) for axis in one.axes}
-        blocks += [Text(_reading(found, one)), sweep_picture(one, f"what-if-{index + 1}", now)]
+        blocks += [Text(sweep_in_words(one, found.policy)), sweep_picture(one, f"what-if-{index + 1}", now, unit="s")]
     return blocks
-
-
-def _reading(found: Plan, one: Sweep) -> str:
-    """What a sweep says, in a sentence."""
-    names = " and ".join(QUANTITIES[axis.name].words for axis in one.axes)
-    policies = {short_policy(row["best"]) for row in one.rows}
-    cheapest = min(one.rows, key=lambda row: row["best"]["cost"])
-    if policies == {found.policy}:
-        change = f"`{found.policy}` stays the best everywhere"
-    elif found.policy in policies:
-        share = sum(short_policy(row["best"]) == found.policy for row in one.rows) / len(one.rows)
-        change = (
-            f"`{found.policy}` is the best at {share:.0%} of the points, {len(policies) - 1} other policies elsewhere"
-        )
-    else:
-        change = f"{len(policies)} policies are best somewhere"
-    if any(axis.name.startswith("cost.") for axis in one.axes):
-        return f"**{names.capitalize()}**: {change}."
-    at = ", ".join(f"{QUANTITIES[name].words} {value:g}" for name, value in cheapest["point"].items())
-    least = f"The lowest cost of the points, {cheapest['best']['cost']:.5g}, is at {at}."
-    return f"**{names.capitalize()}**: {change}. {least}"

@@ -57,7 +57,7 @@ def cost_picture(costs: Mapping[str, float]) -> Figure:
         _bars(costs, "cost"),
         caption,
         f"Bars, the largest first: {words}.",
-        size=(6.4, 1.0 + 0.32 * len(costs)),
+        height=1.0 + 0.32 * len(costs),
         data={"cost": dict(costs)},
     )
 
@@ -78,7 +78,7 @@ def doubt_picture(shares: Mapping[str, float]) -> Figure:
         paint,
         "How often each policy is the best one when the log is resampled; dashed: 95%.",
         f"Bars: {words}.",
-        size=(6.4, 1.2 + 0.32 * len(shown)),
+        height=1.2 + 0.32 * len(shown),
         data={"best": dict(shares)},
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,8 +13,9 @@ from crawltwin.model import InputError
 from crawltwin.model.checks import FloatArray
 from crawltwin.plan.what_if.axes import QUANTITIES, AxisValue
 from crawltwin.plan.what_if.sweeps import Sweep, short_policy
+from crawltwin.plan.wording import in_time
 from crawltwin.report import COLOURS, Figure, draw
-from crawltwin.report.drawing import FAINT, INK
+from crawltwin.report.drawing import FAINT, INK, LINE, legend_above, legend_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,20 +26,23 @@ _NAMED = 24
 _HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---")
 
 
-def sweep_picture(found: Sweep, name: str, now: Mapping[str, float] | None = None) -> Figure:
+def sweep_picture(found: Sweep, name: str, now: Mapping[str, float] | None = None, unit: str = "") -> Figure:
     """Costs over one varied quantity, or a map over two; points that failed are an error here.
 
     Parameters
     ----------
     now : mapping, optional
         The present value of each varied quantity, to be marked on a map.
+    unit : str
+        Of times, where it is known.
     """
     if not 1 <= len(found.axes) <= 2 or any(isinstance(v, str) for axis in found.axes for v in axis.values):
         raise InputError("a picture must have one or two numeric quantities; got something else. Use --out FILE")
     if found.failed:
         raise InputError(f"every point must be solved to be drawn; got {len(found.failed)} that are not")
     best = [short_policy(row["best"]) or "" for row in found.rows]
-    labels = [QUANTITIES[axis.name].words for axis in found.axes]
+    quantities = [QUANTITIES[axis.name] for axis in found.axes]
+    labels = [f"{one.words}, {unit}" if unit and one.duration else one.words for one in quantities]
     first = [_real(value) for value in found.axes[0].values]
     if len(found.axes) == 1:
         costs = {"best policy": [row["best"]["cost"] for row in found.rows]}
@@ -50,6 +56,28 @@ def sweep_picture(found: Sweep, name: str, now: Mapping[str, float] | None = Non
     grid = [[best[x * len(second) + y] for x in range(len(first))] for y in range(len(second))]
     mark = None if now is None else (now[found.axes[0].name], now[found.axes[1].name])
     return policy_map(name, (labels[0], labels[1]), (first, second), grid, mark)
+
+
+def sweep_in_words(one: Sweep, policy: str) -> str:
+    """What a sweep of a plan says of the recommended policy; times are in seconds."""
+    names = " and ".join(QUANTITIES[axis.name].words for axis in one.axes)
+    policies = {short_policy(row["best"]) for row in one.rows}
+    cheapest = min(one.rows, key=lambda row: row["best"]["cost"])
+    if policies == {policy}:
+        change = f"`{policy}` stays the best everywhere"
+    elif policy in policies:
+        share = sum(short_policy(row["best"]) == policy for row in one.rows) / len(one.rows)
+        change = f"`{policy}` is the best at {share:.0%} of the points, {len(policies) - 1} other policies elsewhere"
+    else:
+        change = f"{len(policies)} policies are best somewhere"
+    if any(axis.name.startswith("cost.") for axis in one.axes):
+        return f"**{names.capitalize()}**: {change}."
+    at = " and ".join(
+        f"{QUANTITIES[name].words}: {in_time(value) if QUANTITIES[name].duration else f'{value:g}'}"
+        for name, value in cheapest["point"].items()
+    )
+    least = f"The cost is lowest, {cheapest['best']['cost']:.5g}, with {at}."
+    return f"**{names.capitalize()}**: {change}. {least}"
 
 
 def _real(value: AxisValue) -> float:
@@ -82,7 +110,7 @@ def cost_curves(
             first = curve == next(iter(curves))
             axes.plot(x, costs, label=curve, linewidth=2.2 if first else 1.2, markersize=4 if x.size < 30 else 0)
         _scale(axes, x, "x")
-        axes.set_xlabel(label)
+        axes.set_xlabel(textwrap.fill(label, LINE))
         axes.set_ylabel("cost")
         low, high = axes.get_ylim()
         axes.set_ylim(low - 0.12 * (high - low), high)
@@ -91,10 +119,8 @@ def cost_curves(
                 axes.axvline(_between(x[k - 1], x[k]), color=FAINT, linewidth=1, linestyle=":", marker="")
         for k, end in zip(changes, [*changes[1:], len(policies)], strict=True):
             if len(changes) <= 8:
-                axes.text(
-                    _between(x[k], x[end - 1]), low - 0.07 * (high - low), policies[k], ha="center", color=INK, size=9
-                )
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+                axes.text(_between(x[k], x[end - 1]), low - 0.07 * (high - low), policies[k], ha="center", color=INK)
+        legend_above(axes)
         if (x == np.round(x)).all():
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
@@ -136,6 +162,9 @@ def policy_map(
         for policy in row:
             counts[policy] = counts.get(policy, 0) + 1
     order = sorted(counts, key=lambda policy: (-counts[policy], policy))
+    entries = [f"{_letter(k)}: {policy}" for k, policy in enumerate(order[:_NAMED])]
+    if len(order) > _NAMED:
+        entries.append(f"no letter: {len(order) - _NAMED} more")
 
     def paint(axes: Axes) -> None:
         from matplotlib.patches import Patch
@@ -155,18 +184,16 @@ def policy_map(
         if mark is not None:
             axes.plot([mark[0]], [mark[1]], linestyle="", marker="x", color=INK, markersize=9, label="now")
         axes.grid(visible=False)
-        axes.set_xlabel(labels[0])
-        axes.set_ylabel(labels[1])
+        axes.set_xlabel(textwrap.fill(labels[0], LINE))
+        axes.set_ylabel(textwrap.fill(labels[1], LINE))
         shown = [
             Patch(
-                facecolor=COLOURS[k % len(COLOURS)], alpha=0.45, label=f"{_letter(k)}: {policy}",
+                facecolor=COLOURS[k % len(COLOURS)], alpha=0.45 if k < _NAMED else 0, label=entry,
                 hatch=_HATCHES[(k // len(COLOURS)) % len(_HATCHES)],
             )
-            for k, policy in enumerate(order[:_NAMED])
+            for k, entry in enumerate(entries)
         ]  # fmt: skip
-        if len(order) > _NAMED:
-            shown.append(Patch(alpha=0, label=f"no letter: {len(order) - _NAMED} more"))
-        axes.legend(handles=shown, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + (len(shown) > 12))
+        legend_above(axes, shown)
 
     total = sum(counts.values())
     shares = "; ".join(
@@ -179,7 +206,7 @@ def policy_map(
         + (" The cross is the present crawler." if mark else ""),
         f"A map of {len(order)} policies over {labels[0]} from {x[0]:g} to {x[-1]:g} and {labels[1]} from {y[0]:g} "
         f"to {y[-1]:g}: {shares} of the points.",
-        size=(7.2 if len(order) <= 12 else 8.4, 4.2),
+        height=3.1 + 0.22 * math.ceil(len(entries) / legend_columns(entries)),
         data={"x": list(values[0]), "y": list(values[1]), "best": [list(row) for row in policies]},
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from crawltwin.report.blocks import Figure
-from crawltwin.report.drawing import COLOURS, FAINT, draw
+from crawltwin.report.drawing import COLOURS, FAINT, draw, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def timeline_figure(events: pd.DataFrame, capacity: int, end: float, name: str =
         axes.grid(visible=False)
         axes.set_xlabel("time")
         axes.set_ylabel("pages in the system")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.17), ncols=len(numbers) + 2)
+        legend_above(axes)
 
     gone = int(lost["pages"].sum())
     words = (
@@ -65,4 +65,4 @@ def timeline_figure(events: pd.DataFrame, capacity: int, end: float, name: str =
         "crosses: batches of which pages were lost; circles: pages that became obsolete."
     )
     data = {name: events[name].tolist() for name in events.columns}
-    return draw(name, paint, caption, words, size=(8.0, 3.6), data=data)
+    return draw(name, paint, caption, words, height=3.4, data=data)

@@ -235,7 +235,7 @@ def _choose(
     optimum = steps.run("optimising", lambda: optimize(scenario, progress=steps.update))
     parts, limits, limited = parts_of(fitted), settings.limits, None
     if logs:
-        choice = steps.run("choosing for both readings", lambda: ClockChoice.of(logs, settings, optimum))
+        choice = steps.run("choosing for what the clock hides", lambda: ClockChoice.of(logs, settings, optimum))
         if parts:
             steps.leave_out("the time of day", "the clock is too coarse for a plan by part of the day")
         return choice.optimum, choice.limited, choice, None

@@ -19,6 +19,8 @@ TOLERANCE = 1e-9
 ROUNDING = 1e-12
 """Absolute difference that does: of zeros that were rounded."""
 NOT_COMPARED = frozenset({"seconds", "versions"})
+POLICY, NOT_OBEYED = "policy.json", frozenset({"scenario", "crawltwin"})
+"""The file that crawlers obey, and what in it tells of its making alone."""
 
 
 @dataclass(frozen=True)
@@ -33,33 +35,51 @@ class EarlierPlan:
         Files of the log with their digests.
     answer : mapping
         What `crawltwin plan --json` printed.
+    policy : mapping or None
+        The file beside it that crawlers obey; None where there is none.
     """
 
     said: PlanFile
     sources: Mapping[str, str]
     answer: Mapping[str, Any]
+    policy: Mapping[str, Any] | None = None
 
     @classmethod
     def read(cls, directory: str | Path) -> EarlierPlan:
-        """From the report.json of a directory."""
-        path = Path(directory) / "report.json"
+        """From the report.json of a directory, and the policy.json beside it."""
+        path, obeyed = Path(directory) / "report.json", Path(directory) / POLICY
         try:
             held = json.loads(read_text(path, "--check"))
             origin = held["provenance"]
             said, sources = PlanFile.from_text(origin["settings"], str(path)), dict(origin["sources"])
-            return cls(said, sources, dict(held["data"]))
+            policy = dict(json.loads(read_text(obeyed, "--check"))) if obeyed.exists() else None
+            return cls(said, sources, dict(held["data"]), policy)
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(
                 f"--check must be the directory of a report of crawltwin plan; got {str(directory)!r}, whose "
-                "report.json does not hold one"
+                f"report.json or {POLICY} does not hold one"
             ) from None
 
-    def differences(self, sources: Mapping[str, str], answer: Mapping[str, Any]) -> list[str]:
-        """What differs, one line for each difference; empty where the plan is the same."""
+    def differences(
+        self, sources: Mapping[str, str], answer: Mapping[str, Any], policy: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        """What differs, one line for each difference; empty where the plan is the same.
+
+        Parameters
+        ----------
+        sources, answer
+            Of the plan that was made again.
+        policy : mapping, optional
+            The file that crawlers would obey now; compared where the report has one.
+        """
         found = [] if sorted(self.sources.values()) == sorted(sources.values()) else ["the log is another one"]
-        return found + list(_differences("", self.answer, answer))
+        found += _differences("", self.answer, answer)
+        if self.policy is not None:
+            held, made = ({k: v for k, v in one.items() if k not in NOT_OBEYED} for one in (self.policy, policy or {}))
+            found += _differences(POLICY, held, made)
+        return found
 
 
 def digests(paths: Sequence[str]) -> dict[str, str]:

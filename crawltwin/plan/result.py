@@ -184,7 +184,8 @@ class Plan(Drawn):
         gain = self.optimum.profit
         if len(self.optimum.best.robots) == 1 and gain < 0.05:
             return "the least of all numbers of robots that never change"
-        return f"{abs(gain):.1f}% {'below' if gain >= 0 else 'above'} the best fixed number of robots"
+        size = f"{abs(gain):.1f}%" if abs(gain) >= 0.05 else "less than 0.1%"
+        return f"{size} {'below' if gain >= 0 else 'above'} the best fixed number of robots"
 
     @property
     def cost_words(self) -> str:
@@ -203,7 +204,7 @@ class Plan(Drawn):
         words = self.doubt.in_words(self.policy)
         if self.by_part:
             return ("Of the policies that serve the whole day:", *words)
-        if self.clock is None:
+        if self.clock is None or not self.clock.both:
             return words
         taken = WORDS[self.clock.taken]
         return (f"Chosen for both readings of the clock, resampled in the likelier one ({taken}):", *words)
@@ -229,7 +230,7 @@ class Plan(Drawn):
             words.append(f"the replayed log lies outside what the model predicts ({outside})")
         words += [] if self.clock is None else self.clock.objections()
         if self.limited is not None and not self.limited.kept:
-            where = "" if self.clock is None else " in both readings of the clock"
+            where = " in both readings of the clock" if self.clock is not None and self.clock.both else ""
             words.append(f"no policy keeps the limits{where} ({self.limited.limits.in_words()})")
             words += [one.in_words() for one in self.assumed if any(point.policy for point in one.points)]
         return words
@@ -237,7 +238,7 @@ class Plan(Drawn):
     @property
     def _poor(self) -> str:
         """Why the stream fits the log poorly; empty where it does not."""
-        return "; ".join(self.fit.goodness.words) if self.fit.goodness.verdict == "poor" else ""
+        return "; ".join(self.fit.goodness.faults) if self.fit.goodness.verdict == "poor" else ""
 
     def _provisional(self) -> list[str]:
         words = [*self.limiting, *(one.in_words() for one in self.assumed if one.moves)]

@@ -58,7 +58,7 @@ def read_urls(value: Any) -> UrlList | int:
         raise InputError(f"--urls must be a number or a file that exists; got {text!r}")
     from fitting.readers.columns import host_keys
     from fitting.readers.input.line_blocks import blocks
-    from fitting.readers.input.streams import open_sources
+    from fitting.readers.input.opening import open_sources
 
     with open_sources(text) as sources:
         lines = (

@@ -29,10 +29,10 @@ def read_share(text: Any) -> float:
     return value
 
 
-Kind = Literal["share", "time", "rate", "number"]
-UNIT_OF_KIND: dict[Kind, str] = {"share": "share", "time": "s", "rate": "pages/s", "number": ""}
+Kind = Literal["share", "time", "rate", "frequency", "number"]
+UNIT_OF_KIND: dict[Kind, str] = {"share": "share", "time": "s", "rate": "pages/s", "frequency": "1/s", "number": ""}
 _TIMES = ((86_400.0, " days"), (3_600.0, " hours"), (60.0, " minutes"))
-_RATES = ((1.0, " pages per second"), (3_600.0, " pages per hour"))
+_RATES = ((1.0, "per second"), (3_600.0, "per hour"), (86_400.0, "per day"))
 
 
 def kind_of(measure: str) -> Kind:
@@ -40,22 +40,25 @@ def kind_of(measure: str) -> Kind:
 
     Examples
     --------
-    >>> kind_of("loss_probability"), kind_of("arrival_rate"), kind_of("mean_pages")
-    ('share', 'rate', 'number')
+    >>> kind_of("loss_probability"), kind_of("arrival_rate"), kind_of("switch_rate"), kind_of("mean_pages")
+    ('share', 'rate', 'frequency', 'number')
     """
-    kinds: dict[str, Kind] = {"probability": "share", "time": "time", "pages/time": "rate"}
+    kinds: dict[str, Kind] = {"probability": "share", "time": "time", "pages/time": "rate", "1/time": "frequency"}
     return "rate" if measure == "indexed_rate" else kinds.get(unit_of(measure), "number")
 
 
-def in_time(seconds: float) -> str:
+def in_time(seconds: float, digits: int = 3) -> str:
     """A duration in the unit that people would use.
 
     Examples
     --------
-    >>> in_time(90.0), in_time(5.0 * 86_400)
-    ('90 s', '5 days')
+    >>> in_time(90.0), in_time(5.0 * 86_400), in_time(68.6 * 86_400, digits=2)
+    ('90 s', '5 days', '69 days')
     """
-    return "never" if math.isinf(seconds) else with_interval(seconds, kind="time")
+    if math.isinf(seconds):
+        return "never"
+    factor, unit = _unit(seconds, "time")
+    return _digits(factor * seconds, digits) + unit
 
 
 def unit_of_time(seconds: float) -> tuple[float, str]:
@@ -68,6 +71,18 @@ def unit_of_time(seconds: float) -> tuple[float, str]:
     """
     factor, unit = _unit(seconds, "time")
     return factor, {"s": "seconds"}.get(unit.strip(), unit.strip())
+
+
+def unit_of_rate(rate: float) -> tuple[float, str]:
+    """What pages per second are multiplied by to be in the unit that people would use for so many, and that unit.
+
+    Examples
+    --------
+    >>> unit_of_rate(0.05), unit_of_rate(12.0)[1]
+    ((3600.0, 'pages per hour'), 'pages per second')
+    """
+    factor, unit = _unit(rate, "rate")
+    return factor, unit.strip()
 
 
 def in_percent(share: float) -> str:
@@ -92,6 +107,8 @@ def with_interval(
     --------
     >>> with_interval(0.1862, 0.115, 0.218, kind="share"), with_interval(0.0511, 0.04, 0.0594, kind="rate")
     ('19% (12 to 22)', '184 (144 to 214) pages per hour')
+    >>> with_interval(0.0032, kind="frequency")
+    '11.5 per hour'
     >>> with_interval(2e-7, 0.0, 0.0115, kind="share"), with_interval(2e-7, 0.0, 1e-6, kind="share")
     ('less than 0.001% (up to 1.15%)', 'less than 0.001%')
     """
@@ -111,8 +128,9 @@ def _unit(value: float, kind: Kind) -> tuple[float, str]:
         return 100.0, "%"
     if kind == "time":
         return next(((1 / size, unit) for size, unit in _TIMES if value >= 2 * size), (1.0, " s"))
-    if kind == "rate":
-        return next(((size, unit) for size, unit in _RATES if value * size >= 1), (86_400.0, " pages per day"))
+    if kind in ("rate", "frequency"):
+        size, unit = next((one for one in _RATES if value * one[0] >= 1), _RATES[-1])
+        return size, f" pages {unit}" if kind == "rate" else f" {unit}"
     return 1.0, ""
 
 

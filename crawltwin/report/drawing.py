@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crawltwin.report.blocks import Figure
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 INK = "#1b1f24"
@@ -22,6 +24,9 @@ COLOURS = ("#0b62b5", "#b3470f", "#20743a", "#7a3b9a", "#8a6500", "#0c7a86")
 """Series colours on light paper; each reaches a contrast of 4.5 on white."""
 MARKERS = ("o", "s", "^", "D", "v", "P")
 """A marker for each colour, so that no curve is told by its colour alone."""
+
+WIDTH = 4.8
+"""Inches. All pictures have one width, so that their letters have one size: on a telephone of 390 px about 11 px."""
 
 _DARK = ("#6db3f2", "#f0935a", "#62c281", "#c79be0", "#d9b84a", "#58c4cf")
 
@@ -32,7 +37,7 @@ def draw(
     caption: str,
     alternative: str,
     *,
-    size: tuple[float, float] = (5.6, 3.6),
+    height: float = 3.3,
     data: Mapping[str, Any] | None = None,
 ) -> Figure:
     """Let `painter` draw on one pair of axes and return the picture as a block.
@@ -45,8 +50,8 @@ def draw(
         Gets the axes. Take colours from `COLOURS`, markers from `MARKERS`.
     caption, alternative : str
         What to see; the picture in words.
-    size : tuple of float
-        Inches.
+    height : float
+        Inches, of a picture that is `WIDTH` inches wide.
     data : mapping, optional
         The numbers behind the picture.
 
@@ -63,7 +68,7 @@ def draw(
         "svg.hashsalt": name,
         "svg.fonttype": "none",
         "font.family": "sans-serif",
-        "font.size": 10.5,
+        "font.size": 11,
         "text.color": INK,
         "axes.labelcolor": INK,
         "axes.edgecolor": FAINT,
@@ -79,7 +84,7 @@ def draw(
         "axes.prop_cycle": cycler(color=list(COLOURS), marker=list(MARKERS)),
     }
     with rc_context(settings):
-        canvas = Canvas(figsize=size, layout="constrained")
+        canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
         FigureCanvasSVG(canvas)
         painter(canvas.add_subplot())
         stream = io.StringIO()
@@ -87,6 +92,8 @@ def draw(
     return Figure(name, _tidy(stream.getvalue(), name), caption, alternative, data or {}, painter)
 
 
+LINE = 42
+"""Letters of a line below or beside the axes."""
 FEW_DECADES = 300.0
 """Ratio of the ends of a logarithmic axis below which 1, 2, 5 times the powers of ten are labelled."""
 
@@ -95,8 +102,8 @@ def style_axes(axes: Axes, x: str, y: str, *, whole_x: bool = False, legend: boo
     """Labels, whole numbers on the horizontal axis where asked, and a legend where there are series."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set_xlabel(textwrap.fill(x, LINE))
+    axes.set_ylabel(textwrap.fill(y, LINE))
     if whole_x:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     for axis in (axes.xaxis, axes.yaxis):
@@ -106,11 +113,26 @@ def style_axes(axes: Axes, x: str, y: str, *, whole_x: bool = False, legend: boo
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axis.set_minor_formatter(NullFormatter())
-    labels = axes.get_legend_handles_labels()[1]
-    if legend and labels:
-        # Above the picture: inside it a legend hides what is drawn.
-        columns = len(labels) if sum(map(len, labels)) <= 50 else 2
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
+    if legend and axes.get_legend_handles_labels()[1]:
+        legend_above(axes)
+
+
+def legend_above(axes: Axes, handles: Sequence[Artist] | None = None) -> None:
+    """A legend over the axes: inside them it would hide what is drawn, beside them it would take their width."""
+    shown = axes.get_legend_handles_labels()[0] if handles is None else handles
+    columns = legend_columns([str(handle.get_label()) for handle in shown])
+    axes.legend(
+        handles=shown, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, columnspacing=1.2,
+        handlelength=1.6, handletextpad=0.5,
+    )  # fmt: skip
+
+
+def legend_columns(labels: Sequence[str]) -> int:
+    """As many columns of a legend as the width of a picture holds."""
+    letters, mark = 54, 6  # in a line of a picture's width; before an entry stands a mark that takes the room of six
+    if sum(len(label) + mark for label in labels) <= letters:
+        return len(labels)
+    return max(1, min(len(labels) - 1, letters // (mark + max(map(len, labels)))))
 
 
 def themed(svg: str) -> str:

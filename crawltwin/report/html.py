@@ -52,7 +52,7 @@ def fill_page(template: str, *, script: str, styles: Sequence[str], **values: An
 def _picture(figure: Figure) -> Markup:
     """The picture inside the page, with its words for those who do not see it."""
     label, words = f"{figure.name}-title", f"{figure.name}-words"
-    head = Markup('<svg role="img" aria-labelledby="{} {}" ').format(label, words)
+    head = Markup('<svg class="drawn" role="img" aria-labelledby="{} {}" ').format(label, words)
     inner = Markup('<title id="{}">{}</title><desc id="{}">{}</desc>').format(
         label,
         inline.plain(figure.caption),

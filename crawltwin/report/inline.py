@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from markupsafe import Markup
 
-_MARKS = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\((https?://[^\s)]+|[\w-]+\.html)\)")
+_MARKS = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*(?!\*)|\[([^\]]+)\]\((https?://[^\s)]+|[\w-]+\.html)\)")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~])")
 
@@ -83,7 +83,7 @@ def to_markdown(sentence: str) -> str:
         if piece.kind == "link"
         else _quote(piece.text)
         if piece.kind == "plain"
-        else wrap[piece.kind].format(piece.text)
+        else wrap[piece.kind].format(piece.text if piece.kind == "code" else piece.text.replace("*", r"\*"))
         for piece in pieces(sentence)
     )
 

@@ -226,6 +226,9 @@ def attempt_rival(
         candidate = replace(_judged(fitted, data), seconds=time.perf_counter() - began)
     except (CrawltwinError, np.linalg.LinAlgError, ValueError) as error:
         return f"{label} could not be fitted: {error}"
+    except ZeroDivisionError:
+        # The compiled passes divide by the likelihood of each gap.
+        return f"{label} gives some gaps no likelihood at all"
     if not math.isfinite(candidate.log_likelihood):
         return f"{label} gives some gaps no likelihood at all"
     if not candidate.right_mean:

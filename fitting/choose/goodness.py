@@ -54,6 +54,8 @@ class Goodness:
         ``good``, ``fair`` or ``poor``.
     words : tuple of str
         The verdict as sentences.
+    faults : tuple of str
+        Those of them that speak against the fit.
     """
 
     ks_distance: float
@@ -72,6 +74,7 @@ class Goodness:
     residuals: int = 0
     verdict: str = ""
     words: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary; what does not exist is null."""
@@ -142,44 +145,36 @@ def assess(model: GapModel, process: BMAP, data: Segments, warnings: tuple[str, 
 
 def judged(found: Goodness, warnings: tuple[str, ...], what: str = "gaps") -> Goodness:
     """The numbers with their verdict: points are given for what is off; the words say what."""
-    words: list[str] = []
-    points = 0
+    told: list[tuple[int, str]] = []
     n, distance, left = found.residuals, found.ks_distance, found.residual_correlation
     chance = 1.36 / math.sqrt(n)
     if distance <= max(SMALL_KS, chance):
-        words.append(f"the distribution of the {what} is met (largest difference of probabilities {distance:.3f})")
+        told.append((0, f"the distribution of the {what} is met (largest difference of probabilities {distance:.3f})"))
     else:
-        points += 2 if distance > 0.08 else 1
-        words.append(f"the distribution of the {what} is missed by up to {distance:.3f} in probability")
+        points = 2 if distance > 0.08 else 1
+        told.append((points, f"the distribution of the {what} is missed by up to {distance:.3f} in probability"))
     if left <= max(SMALL_CORRELATION, 3 / math.sqrt(n)):
-        words.append("no dependence is left in the residuals that would matter")
+        told.append((0, "no dependence is left in the residuals that would matter"))
     else:
-        points += 1
-        words.append(
-            f"a correlation of {left:.2f} is left in the residuals: the order of the {what} is not fully followed"
-        )
+        order = f"the order of the {what} is not fully followed"
+        told.append((1, f"a correlation of {left:.2f} is left in the residuals: {order}"))
     lags = min(20, found.lags.size)
     apart = np.abs(found.trace_correlations[:lags] - found.model_correlations[:lags])
     off = np.nanmax(apart) if np.isfinite(apart).any() else 0.0
     if off <= max(SMALL_CORRELATION, 4 / math.sqrt(n)):
-        words.append(f"correlations to lag {lags} are met within {off:.3f}")
+        told.append((0, f"correlations to lag {lags} are met within {off:.3f}"))
     else:
-        points += 1
-        words.append(f"correlations to lag {lags} are missed by up to {off:.2f}")
+        told.append((1, f"correlations to lag {lags} are missed by up to {off:.2f}"))
     with np.errstate(invalid="ignore"):
         ratio = np.abs(np.log(found.model_idc / found.trace_idc))
     known = ratio[np.isfinite(ratio)]
     if known.size and float(known.max()) > math.log(SMALL_DISPERSION):
-        points += 1
-        words.append(
-            "burstiness over longer times (index of dispersion) differs by a factor of up to "
-            f"{math.exp(known.max()):.1f}"
-        )
+        factor = f"differs by a factor of up to {math.exp(known.max()):.1f}"
+        told.append((1, f"burstiness over longer times (index of dispersion) {factor}"))
     if n < FEW_GAPS:
-        points += 1
-        words.append(f"{n} {what} are few: every number here is rough")
-    for warning in warnings:
-        points += 1
-        words.append(warning)
+        told.append((1, f"{n} {what} are few: every number here is rough"))
+    told += [(1, warning) for warning in warnings]
+    points = sum(count for count, _ in told)
     verdict = "good" if points == 0 else "fair" if points <= 2 else "poor"
-    return replace(found, verdict=verdict, words=tuple(words))
+    words, faults = tuple(word for _, word in told), tuple(word for count, word in told if count)
+    return replace(found, verdict=verdict, words=words, faults=faults)

@@ -12,6 +12,7 @@ from crawltwin.model import BMAP
 from crawltwin.model.errors import CrawltwinError
 from crawltwin.model.interval import Interval
 from fitting.choose.settings import FitOptions
+from fitting.models.batch_laws import with_first_batches
 from fitting.models.em import EmSettings
 from fitting.models.gap_model import GapModel
 from fitting.trace import bootstrap
@@ -20,17 +21,28 @@ from fitting.trace.segments import Float, Segments
 
 
 def trace_numbers(batches: Batches, length: float, options: FitOptions) -> dict[str, Interval]:
-    """Numbers of the trace with intervals, from blocks of mean length `length`."""
+    """Numbers of the trace with intervals, from blocks of mean length `length`.
+
+    A batch that begins a stretch ends no gap. It counts for the sizes, as it does in the model.
+    """
     data = batches.segments
-    statistic = _statistic(min(batches.probabilities.size, 10))
+    # All batches less those that end a gap: how many of 0, 1, 2, ... pages begin a stretch.
+    every = np.bincount(batches.sizes)
+    begin = every - np.bincount(data.sizes, minlength=every.size)
+    statistic = _statistic(min(batches.probabilities.size, 10), begin)
     return bootstrap.intervals(data, statistic, repetitions=options.repetitions, seed=options.seed, length=length)
 
 
-def _statistic(shown: int) -> Callable[[Float, npt.NDArray[np.int64]], dict[str, float]]:
-    """Numbers of a trace that are reported with intervals; batch sizes up to `shown`."""
+def _statistic(shown: int, begin: npt.NDArray[np.int64]) -> Callable[[Float, npt.NDArray[np.int64]], dict[str, float]]:
+    """Numbers of a trace that are reported with intervals; batch sizes up to `shown`.
+
+    `begin` counts the batches of 0, 1, 2, ... pages that are there besides those of the gaps.
+    """
+    batches, pages = int(begin.sum()), int(begin @ np.arange(begin.size))
 
     def numbers(gaps: Float, sizes: npt.NDArray[np.int64]) -> dict[str, float]:
         mean, variance = float(gaps.mean()), float(gaps.var())
+        mean_batch = (float(sizes.sum()) + pages) / (sizes.size + batches)
         low, median, high = np.quantile(gaps, (0.05, 0.5, 0.95))
         return {
             "mean_gap": mean,
@@ -41,10 +53,13 @@ def _statistic(shown: int) -> Callable[[Float, npt.NDArray[np.int64]], dict[str,
             "gap_median": float(median),
             "gap_quantile_95": float(high),
             "batch_rate": 1 / mean,
-            "page_rate": float(sizes.sum()) / float(gaps.sum()),
-            "mean_batch": float(sizes.mean()),
+            "page_rate": mean_batch / mean,
+            "mean_batch": mean_batch,
             **series_correlations(gaps),
-            **{f"batch_size_{k}": float(np.mean(sizes == k)) for k in range(1, shown + 1)},
+            **{
+                f"batch_size_{k}": (np.count_nonzero(sizes == k) + int(begin[k])) / (sizes.size + batches)
+                for k in range(1, shown + 1)
+            },
         }
 
     return numbers
@@ -61,7 +76,7 @@ def series_correlations(series: Float) -> dict[str, float]:
 
 
 def model_numbers(
-    model: GapModel, data: Segments, unit: float, length: float, options: FitOptions
+    model: GapModel, data: Segments, unit: float, length: float, options: FitOptions, sizes: Float | None = None
 ) -> dict[str, Interval]:
     """Numbers of the fitted process; intervals from short EM runs on resampled traces, begun at the fit.
 
@@ -73,6 +88,8 @@ def model_numbers(
         The trace in the same units.
     length : float
         Mean length of the blocks of a resampled trace.
+    sizes : array, optional
+        Shares of batches of 1, 2, ... pages over all batches; those of the trace by default.
     """
     found = _process_numbers(model.bmap(), unit)
     drawn: dict[str, list[float]] = {name: [] for name in found}
@@ -82,7 +99,8 @@ def model_numbers(
     for _ in range(refits):
         again = bootstrap.resampled(data, length, rng)
         try:
-            refitted = model.without_batches().refit(again, few).model.with_batch_sizes(again.batch_shares)
+            shares = again.batch_shares if sizes is None else with_first_batches(again.batch_shares, data, sizes)
+            refitted = model.without_batches().refit(again, few).model.with_batch_sizes(shares)
             values = _process_numbers(refitted.bmap(), unit)
         except CrawltwinError:
             continue

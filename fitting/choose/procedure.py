@@ -132,7 +132,7 @@ def fit(
     model, test = with_batches(best.model, scaled, batches.probabilities, chosen.batch_law)
     length = bootstrap.block_length(data)
     numbers = trace_numbers(batches, length, chosen)
-    own = model_numbers(model, scaled, unit, length, chosen)
+    own = model_numbers(model, scaled, unit, length, chosen, batches.probabilities)
     del scaled
     tell("robots")
     traces = _traces(logs, raw, data, chosen)
@@ -150,7 +150,8 @@ def fit(
     _check_rate(process, batches)
     unsettled = candidates.never_settles(rivals, best)
     regular = regular_words(data, raw.resolution, max(chosen.max_stages, MOST_STAGES))
-    findings = (*raw.doubts, *cleaning.words, *even.words, *regular, *((unsettled,) if unsettled else ()))
+    told = (*raw.doubts, *cleaning.words, *batches.words, *even.words, *regular)
+    findings = (*told, *((unsettled,) if unsettled else ()))
     sizes = None if raw.size is None else fit_sizes(raw.size, chosen.service)
     return FitResult(
         log=raw,
@@ -171,7 +172,7 @@ def fit(
         obsolescence=obsolescence,
         visits=visits,
         goodness=assess(final.model, process, data, findings),
-        warnings=(*raw.notes, *_warnings(raw, batches, sizes is None), *findings, *failed),
+        warnings=(*raw.notes, *_warnings(raw, batches, sizes is None), *cleaning.cut_words, *findings, *failed),
         seed=chosen.seed,
         robots=robots,
         named=named,

@@ -15,6 +15,7 @@ from crawltwin.model import BMAP, PhaseType
 from crawltwin.model.interval import Interval
 from fitting.choose.result import FitResult
 from fitting.choose.service import fit_sizes
+from fitting.models.batch_laws import with_first_batches
 from fitting.models.em import EmSettings
 from fitting.models.gap_model import GapModel
 from fitting.readers import RawLog
@@ -56,6 +57,8 @@ class Resampler:
         Mean number of gaps in a block.
     content : ndarray or None
         Known content sizes in the order of the log.
+    sizes : array or None
+        Shares of batches of 1, 2, ... pages over all batches; None: those of the trace.
     """
 
     model: GapModel
@@ -63,6 +66,7 @@ class Resampler:
     unit: float
     block_length: float
     content: npt.NDArray[np.float64] | None
+    sizes: npt.NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, result: FitResult) -> Resampler:
@@ -71,7 +75,8 @@ class Resampler:
         unit = float(data.gaps.mean())
         size = result.log.size if isinstance(result.log, RawLog) else None
         content = None if size is None else size[np.isfinite(size)]
-        return cls(result.model.slowed(1 / unit), data.scaled(1 / unit), unit, result.block_length, content)
+        sizes = None if result.counted else result.batches.probabilities
+        return cls(result.model.slowed(1 / unit), data.scaled(1 / unit), unit, result.block_length, content, sizes)
 
     def draw(self, rng: np.random.Generator) -> tuple[BMAP, PhaseType | None]:
         """Arrivals in seconds and the law of the content size, from one resampled trace.
@@ -80,7 +85,9 @@ class Resampler:
         """
         again = bootstrap.resampled(self.data, self.block_length, rng)
         found = self.model.without_batches().refit(again, EmSettings(steps=STEPS, tolerance=1e-5)).model
-        process = found.with_batch_sizes(again.batch_shares).bmap()
+        shares = again.batch_shares
+        shares = shares if self.sizes is None else with_first_batches(shares, self.data, self.sizes)
+        process = found.with_batch_sizes(shares).bmap()
         return process.scaled(1 / self.unit), self._sizes(rng)
 
     def _sizes(self, rng: np.random.Generator) -> PhaseType | None:

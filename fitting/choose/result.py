@@ -120,6 +120,11 @@ class FitResult(Drawn):
         """The gaps that were fitted."""
         return self.batches.segments if self.evened is None else self.evened
 
+    @property
+    def paused_share(self) -> float:
+        """Share of the time from the first page to the last that was cut as pauses."""
+        return self.cleaning.paused_share
+
     def headline(self) -> str:
         """The chosen model, the rate of pages, the verdict."""
         rate = self.numbers["page_rate"]

@@ -89,15 +89,34 @@ def with_batches(model: GapModel, data: Segments, sizes: Float, mode: str = "tes
     dependent = mode == "by-phase" or (mode == "test" and better)
     words = (
         f"batch sizes {'depend' if better else 'do not clearly depend'} on the phase "
-        f"(likelihood ratio {statistic:.1f} on {degrees} degrees of freedom, p = {p:.2g})"
+        f"(likelihood ratio {statistic:.1f} on {degrees} degree{'' if degrees == 1 else 's'} of freedom, p = {p:.2g})"
     )
     if whole is not data:
         words += f", tested on {len(data):,} gaps"
         if dependent:
             last = replace(settings, by_phase=True, steps=model.steps_over_all)
             free = _knowing(free, whole.batch_shares).refit(whole, last).model
-    exact = replace(free, q=free.q / free.q.sum(axis=1, keepdims=True))
+    exact = replace(free, q=with_first_batches(free.q / free.q.sum(axis=1, keepdims=True), whole, sizes))
     return exact if dependent else alone, BatchTest(statistic, degrees, p, joint, by_phase, dependent, words)
+
+
+def with_first_batches(laws: Float, data: Segments, sizes: Float) -> Float:
+    """Batch laws of the gaps, in the last axis, and in every phase the batches that end no gap: they begin a stretch.
+
+    `sizes` are the shares over all batches: those of `data` and, in as small a share as possible, others, at most one
+    for each stretch. Only these are mixed in.
+    """
+    own = np.zeros(sizes.size)
+    own[: data.batch_shares.size] = data.batch_shares
+    seen = own > 0
+    most = data.first.size / (data.first.size + len(data))
+    begin = float(np.clip(np.max(1 - sizes[seen] / own[seen]), 0.0, most))
+    others = np.maximum(sizes - (1 - begin) * own, 0.0)
+    known = np.zeros((*laws.shape[:-1], sizes.size))
+    known[..., : laws.shape[-1]] = laws
+    if begin == 0.0:
+        return known
+    return np.asarray((1 - begin) * known + begin * others / others.sum())
 
 
 def _knowing(model: GapModel, shares: Float) -> GapModel:

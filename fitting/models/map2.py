@@ -236,9 +236,8 @@ def from_moments(mean: float, scv: float, decay: float, third: float | None = No
     gamma = min(max(decay, low), high if high < 1 else 1 - _SLOWEST)
     if gamma != decay:
         broken.append(
-            f"the decay of the correlations must be in [{low:.6g}, "
-            f"{high:.6g}{')' if high >= 1 else ']'} with these three "
-            f"moments; got {decay:.6g}"
+            f"the decay of the correlations must be at least {low:.6g} and "
+            f"{'below' if high >= 1 else 'at most'} {high:.6g} with these three moments; got {decay:.6g}"
         )
     rates = _rates(mean, c2, m3)
     pair = None if rates is None else _canonical(mean, rates, gamma)

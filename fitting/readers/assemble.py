@@ -30,13 +30,23 @@ _NEGATIVE = "negative gap"
 
 @dataclass
 class ReadFile:
-    """One file that was read: its blocks, how it is called in the answer, remarks, and the digest of its content."""
+    """One file that was read: its blocks, how it is called in the answer, remarks, and the digest of its content.
+
+    `error` is told where no file of the log has a row.
+    """
 
     name: str
     parts: list[Columns] = field(default_factory=list)
     label: str = ""
     notes: list[str] = field(default_factory=list)
     digest: bytes | None = None
+    left_out: bool = False
+    error: InputError | None = None
+
+    @property
+    def broken(self) -> int:
+        """Lines that could not be read."""
+        return sum(part.broken for part in self.parts)
 
     @property
     def deliveries(self) -> int:
@@ -97,6 +107,16 @@ class Pieces:
                 "Split it by time and fit its parts.",
             )
 
+    def without_rows(self, source: Source, error: InputError) -> None:
+        """Note that the file that was begun last has none; raised at once where more than a cut line is broken."""
+        if self.files[-1].broken > source.cut:
+            raise error
+        self.files[-1].error = error
+
+    def leave_out(self, name: str, reason: str) -> None:
+        """Note a stream that is no part of the log."""
+        self.files.append(ReadFile(name, notes=[f"{name} was left out: {reason}"], left_out=True))
+
     def take(self, file: ReadFile) -> None:
         """Take a file that was read elsewhere."""
         self.files.append(file)
@@ -108,23 +128,29 @@ class Pieces:
         file = self.files[-1]
         file.digest = None if source.digest is None else source.digest.digest()
         file.label = f"{source.name} ({source.compression})" if source.compression != "none" else source.name
+        if source.remark:
+            file.notes.append(source.remark)
         if source.broken_off:
             file.notes.append(f"{source.name} breaks off: {source.broken_off}; what came before it is used")
         if source.cut:
             file.judge_last_line()
-        broken = sum(part.broken for part in file.parts)
+        broken = file.broken
         rows = sum(part.rows for part in file.parts)
         if not broken and not file.deliveries:
             file.notes.append(f"{source.name} holds no deliveries")
         if broken > self._max_broken * (rows + broken):
             shown = [line for part in file.parts for line in part.broken_shown][:3]
-            raise InputError.at(
+            error = InputError.at(
                 source.name,
                 f"at most {self._max_broken:.0%} of the lines may be unreadable; got {broken} "
                 f"of {rows + broken}, the "
                 f"first: {' | '.join(shown)}",
                 "Check the format (--format, --pattern), or allow more with --max-broken.",
             )
+            if rows or broken > source.cut:
+                raise error
+            file.error = file.error or error
+            file.notes.append(f"{source.name} holds no deliveries: its only line has no end")
         self._leave_out_again()
 
     def _leave_out_again(self) -> None:
@@ -142,7 +168,11 @@ class Pieces:
     def assemble(self, reader: Reader, options: ReadOptions) -> RawLog:
         """The log of all files."""
         parts = [part for file in self.files for part in file.parts]
-        notes = [note for file in self.files for note in file.notes]
+        errors = [file.error for file in self.files if file.error is not None]
+        if errors and not any(part.rows for part in parts):
+            raise InputError([fault for error in errors[:SHOWN] for fault in error.faults])
+        notes = [note for file in self.files if not file.left_out for note in file.notes]
+        notes += few([note for file in self.files if file.left_out for note in file.notes])
         dropped: Counter[str] = Counter()
         for part in parts:
             dropped.update(part.dropped)
@@ -180,6 +210,8 @@ class Pieces:
                 notes.append("times name no zone and are taken as they are; give one with --timezone")
                 if mended:
                     notes.append(f"the clock went back once or twice by an hour and was mended at rows {mended}")
+            starts, words, more = rows.undo_set_back(starts)
+            notes, doubts = notes + words, doubts + more
             out_of_order = rows.sort()
         whole = rows.columns
         shown = [line for part in parts for line in part.broken_shown][:SHOWN]
@@ -228,6 +260,12 @@ class Pieces:
         # Gaps fall at about every second step, times at none but a few that are out of order.
         falling = np.count_nonzero(steps < 0) > 0.1 * max(steps.size, 1)
         return bool(falling or not steps.any())
+
+
+def few(notes: list[str]) -> list[str]:
+    """Notes about what was left out, the first ones alone where they are many: a site may lie beside its log."""
+    more = len(notes) - SHOWN
+    return notes[:SHOWN] + ([f"{more:,} more were left out that are no logs of this format"] if more > 0 else [])
 
 
 def _mended(time: Int, rows: list[int]) -> Int:

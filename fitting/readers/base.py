@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
+from crawltwin.model.errors import InputError
 from fitting.readers.columns import Columns
 from fitting.readers.count_log import Counts
 from fitting.readers.input.line_blocks import blocks
@@ -15,6 +16,10 @@ from fitting.readers.settings import ReadOptions
 
 FILTERS = {"only_type": "--only", "only_url": "--only-url", "where": "--where"}
 """Choices that need something that not every format has, with their options."""
+
+
+class NoRows(InputError):
+    """A stream of the format without a single row: told where no other file of the log has one."""
 
 
 @runtime_checkable

@@ -12,10 +12,13 @@ import numpy as np
 
 from crawltwin.model.errors import InputError
 from crawltwin.work.progress import ProgressCallback
+from fitting.readers.assemble import few
 from fitting.readers.base import CountReader
+from fitting.readers.columns import SHOWN
 from fitting.readers.count_log import FELL, UNREAD, CountLog, Counts, Intervals, added_up, intervals, on_one_grid
 from fitting.readers.detection import SAMPLE, best, sample
-from fitting.readers.input.streams import Source, open_sources
+from fitting.readers.input.opening import open_sources
+from fitting.readers.input.streams import Source
 from fitting.readers.raw_log import RawLog
 from fitting.readers.reading import Paths, listed_paths, read_log
 from fitting.readers.registry import COUNTERS, known
@@ -41,28 +44,34 @@ def read_either(
         As `read_log` and `read_counts`.
     """
     chosen = options or ReadOptions()
-    if chosen.log_format in COUNTER_NAMES or (chosen.log_format is None and _tells_counts(listed_paths(paths)[0])):
+    if chosen.log_format in COUNTER_NAMES or (
+        chosen.log_format is None and _tells_counts(listed_paths(paths)[0], chosen.member)
+    ):
         return read_counts(paths, options=chosen)
     return read_log(paths, options=chosen, progress=progress)
 
 
-def _tells_counts(path: Any) -> bool:
-    """Whether the first stream tells counts only. Of standard input no more than its buffer can be looked at."""
+def _tells_counts(path: Any, member: str | None) -> bool:
+    """Whether counts alone are told there. Of standard input no more than its buffer can be looked at."""
     if str(path) == "-":
         peek = getattr(getattr(sys.stdin, "buffer", None), "peek", None)
         head = peek(1 << 16) if peek is not None else b""
         lines = [line for line in head.split(b"\n")[:-1] if line.strip()] or [head]
         score = max(counter.score(head, lines) for counter in COUNTERS)
         return score > max(reader.score(head, lines) for reader in known()) if head else False
-    with open_sources(path) as sources:
+    counts = False
+    with open_sources(path, member) as sources:
         for source in sources:
             counted, _ = best(source, COUNTERS)
             score, reader = best(source, known())
             if reader.name == "scrapy" and score > 0.5:
                 # A log of the level INFO has the format of one that tells pages, and none of them.
-                return counted > 0.5 and _SCRAPY_PAGES not in source.peek(SAMPLE)
-            return counted > max(score, 0.5)
-    return False
+                counts |= (only := counted > 0.5 and _SCRAPY_PAGES not in source.peek(SAMPLE))
+            else:
+                counts |= (only := counted > max(score, 0.5))
+            if score > 0.5 and not only:
+                return False
+    return counts
 
 
 def read_counts(paths: Paths, *, timezone: str | None = None, options: ReadOptions | None = None) -> CountLog:
@@ -89,13 +98,22 @@ def read_counts(paths: Paths, *, timezone: str | None = None, options: ReadOptio
     parts: list[Counts] = []
     names: list[str] = []
     formats: set[str] = set()
+    left_out: list[InputError] = []
     for path in listed_paths(paths):
-        with open_sources(path) as sources:
+        with open_sources(path, chosen.member) as sources:
             for source in sources:
-                reader = _reader(source, chosen.log_format)
+                try:
+                    reader = _reader(source, chosen.log_format)
+                except InputError as error:
+                    if not source.archive:
+                        raise
+                    left_out.append(error)
+                    continue
                 formats.add(reader.name)
                 names.append(source.name)
                 parts += list(reader.read_counts(source, chosen))
+    if not formats:
+        raise InputError([fault for error in left_out[:SHOWN] for fault in error.faults])
     if len(formats) > 1:
         raise InputError.at(names[-1], f"files of one log must have one format; got {', '.join(sorted(formats))}")
     _check_clock(parts, names[0])
@@ -106,7 +124,8 @@ def read_counts(paths: Paths, *, timezone: str | None = None, options: ReadOptio
     samples = sum(part.time.size for part in parts)
     _check(found, samples, names[0])
     kept = ~found.fell
-    notes = dict.fromkeys([*(note for part in parts for note in part.notes), *shifted])
+    others = [f"{error.faults[0].place} was left out: {error.faults[0].text}" for error in left_out]
+    notes = dict.fromkeys([*few(others), *(note for part in parts for note in part.notes), *shifted])
     unknown = Counter({"the total is no number": sum(part.unknown for part in parts)})
     robots = found.robots[kept]
     return CountLog(

@@ -8,6 +8,7 @@ from typing import TypeVar
 from crawltwin.model.errors import InputError
 from fitting.readers.base import CountReader, Reader
 from fitting.readers.columns import show
+from fitting.readers.input.json_objects import ONE_PER_LINE
 from fitting.readers.input.streams import Source
 
 SAMPLE = 256 * 2**10
@@ -69,8 +70,11 @@ def detect(source: Source, formats: Sequence[Reader], counters: Sequence[CountRe
     names = ", ".join(reader.name for reader in formats)
     raise InputError.at(
         source.name,
-        f"the log's format must be one that is known ({names}); got a first line {show(lines[0])!r}",
-        "Describe a line with --pattern '(?P<time>...) ... (?P<size>...)', or name the format with --format.",
+        f"the log's format must be one that is known; got a first line {show(lines[0])!r}",
+        ONE_PER_LINE
+        if lines[0].strip()[:1] in (b"[", b"{") and lines[0].strip()[1:2] in (b"", b"{", b"[")
+        else "Describe a line with --pattern '(?P<time>...) ... (?P<size>...)', or name the format with --format: "
+        f"{names}.",
     )
 
 

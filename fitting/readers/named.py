@@ -11,15 +11,28 @@ import numpy as np
 import numpy.typing as npt
 
 from crawltwin.model.errors import InputError
-from fitting.readers.columns import CACHED, OPTIONAL, Columns, host_keys, keep, keys, no_reasons
+from fitting.readers.columns import (
+    CACHED,
+    FAILED,
+    NOT_TOLD,
+    OPTIONAL,
+    Columns,
+    host_keys,
+    keep,
+    keys,
+    no_reasons,
+    none_of,
+    show,
+)
 from fitting.readers.selection import NOT_WHERE, Condition, html_marks, reject_unwanted, status_reasons
 from fitting.readers.settings import ReadOptions
 from fitting.readers.times import stamps
 
 TIME_NAMES = (
-    *("crawl_time", "fetch_time", "fetched_at", "crawled_at", "downloaded_at", "download_time"),
+    *("crawl_time", "crawl_timestamp", "fetch_time", "fetched_at", "crawled_at", "downloaded_at", "download_time"),
     *("scraped_at", "warc_date", "timestamp", "time", "datetime", "date_time", "ts", "date"),
-    *("@timestamp", "t", "arrival_time", "arrival", "epoch"),
+    *("crawledat", "fetchedat", "scrapedat", "downloadedat", "loadedat", "loaded_at"),
+    *("@timestamp", "time_iso8601", "asctime", "loadedtime", "loaded_time", "t", "arrival_time", "arrival", "epoch"),
 )
 GAP_NAMES = ("gap", "gaps", "interarrival", "inter_arrival", "interarrival_time", "iat", "interval", "delta")
 SIZE_NAMES = (
@@ -28,12 +41,32 @@ SIZE_NAMES = (
 )
 PAGE_NAMES = ("url", "uri", "address", "request_url", "request_endpoint", "endpoint", "page")
 STATUS_NAMES = (
-    *("status", "status_code", "http_status", "response_status", "statuscode", "code", "response_status_code"),
-    *("http_status_code", "response_code"),
+    *("status_code", "statuscode", "http_status", "http_status_code", "response_status_code", "response_code"),
+    *(
+        "response_status",
+        "fetch_status",
+        "status",
+        "sc_status",
+        "downstreamstatus",
+        "http_code",
+        "httpstatuscode",
+        "code",
+    ),
 )
-CONTENT_NAMES = ("digest", "sha1", "checksum", "content_hash", "md5", "hash")
+"""Names that tell a number go first: beside one of them `status` is often its reason in words."""
+SUCCESS_NAMES = ("success", "succeeded", "is_success", "ok")
+ERROR_NAMES = ("error", "errors", "err", "error_message", "exception", "failure", "failed")
+CONTENT_NAMES = ("digest", "content_digest", "sha1", "checksum", "content_hash", "md5", "hash")
 CACHED_NAMES = ("cached", "from_cache")
-TYPE_NAMES = ("mime", "mime_type", "content_type", "contenttype", "media_type", "resp_headers_content_type")
+TYPE_NAMES = (
+    "mime",
+    "mime_type",
+    "content_mime_type",
+    "content_type",
+    "contenttype",
+    "media_type",
+    "resp_headers_content_type",
+)
 WORKER_NAMES = ("worker", "workerid", "worker_id", "thread", "thread_id", "spider")
 DURATION_NAMES = {"download_latency": 1.0, "fetch_seconds": 1.0, "duration_ms": 1e-3, "fetch_ms": 1e-3}
 """Durations of fetches, with their unit in seconds."""
@@ -44,7 +77,10 @@ ROBOTS_NAMES = ("robots",)
 
 @dataclass(frozen=True)
 class Chosen:
-    """Names of the columns that are used, None where there is none."""
+    """Names of the columns that are used, None where there is none.
+
+    `status_needed`: a row without a status is no delivery where others have one.
+    """
 
     time: str
     gaps: bool
@@ -59,12 +95,15 @@ class Chosen:
     depth: str | None = None
     parent: str | None = None
     robots: str | None = None
+    success: str | None = None
+    error: str | None = None
+    status_needed: bool = False
     where: tuple[tuple[str, Condition], ...] = ()
 
     @property
     def used(self) -> list[str]:
         """Every column that is used, once."""
-        names = [getattr(self, one.name) for one in fields(self) if one.name not in ("gaps", "where")]
+        names = [getattr(self, one.name) for one in fields(self) if one.name not in ("gaps", "status_needed", "where")]
         names += [name for name, _ in self.where]
         return list(dict.fromkeys(name for name in names if name is not None))
 
@@ -116,7 +155,7 @@ def choose(names: Iterable[str], options: ReadOptions, place: str) -> Chosen:
         gaps,
         size=given(options.size_column, "size column") if options.size_column else known(SIZE_NAMES),
         page=known(PAGE_NAMES),
-        status=known(STATUS_NAMES),
+        status=next((plain[name] for name in STATUS_NAMES if name in plain and not _of_error(plain[name])), None),
         content=known(CONTENT_NAMES),
         cached=known(CACHED_NAMES),
         type=known(TYPE_NAMES),
@@ -125,8 +164,16 @@ def choose(names: Iterable[str], options: ReadOptions, place: str) -> Chosen:
         depth=known(DEPTH_NAMES),
         parent=known(PARENT_NAMES),
         robots=known(ROBOTS_NAMES),
+        success=known(SUCCESS_NAMES),
+        error=known(ERROR_NAMES),
+        status_needed=True,
         where=tuple((given(one.name, "a column of --where"), one) for one in conditions),
     )
+
+
+def _of_error(name: str) -> bool:
+    """Whether a nested name is part of an error: ``error.code`` is no status of the answer."""
+    return any(plain_name(part) in ERROR_NAMES for part in name.split(".")[:-1])
 
 
 def as_bytes(values: Sequence[Any]) -> list[bytes]:
@@ -147,9 +194,66 @@ def _one_as_bytes(value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", errors="replace")
 
 
-def _statuses(values: Sequence[bytes]) -> stamps.Int:
-    # A row without a status is a delivery: the file's writer kept none.
-    return np.array([int(v) if v.isdigit() and len(v) < 9 else 200 for v in values], dtype=np.int64)
+_STATUS = re.compile(rb"(-?\d{1,8})(?:\.0*)?(?:\s.*)?", re.DOTALL)
+_EMPTY = (b"", b"-", b"null", b"none", b"nan")
+NO_STATUS, STATUS_WORD = -(10**9), -(10**9) - 1
+"""In place of a status: none is told, or a word."""
+
+
+def status_number(text: bytes) -> int:
+    """A status as it is written: ``404``, ``404.0``, ``404 Not Found``; one of the two above for anything else."""
+    if text.isdigit() and len(text) < 9:
+        return int(text)
+    found = _STATUS.fullmatch(text.strip())
+    if found is not None:
+        return int(found[1])
+    return NO_STATUS if text.strip().lower() in _EMPTY else STATUS_WORD
+
+
+def is_good(status: int) -> bool:
+    """Whether a status is that of a page that was delivered."""
+    return 200 <= status <= 299
+
+
+def _status_reasons(values: Sequence[bytes], needed: bool, options: ReadOptions) -> npt.NDArray[np.object_]:
+    """Why rows are no deliveries by their status; among numbers a word is a failure, where `needed` nothing too."""
+    status = np.array([status_number(value) for value in values], dtype=np.int64)
+    told = status > NO_STATUS
+    reason = status_reasons(np.where(told, status, 200), options)
+    reason[~told] = None
+    if told.any():
+        reason[status == STATUS_WORD] = FAILED
+        reason[needed & (status == NO_STATUS)] = NOT_TOLD
+    return reason
+
+
+_NO_ERROR = ("", "none", "null", "nan", "false", "0", "no", "-", "[]", "{}", "ok")
+
+
+def _failed(chosen: Chosen, column: dict[str, Sequence[Any]], count: int) -> npt.NDArray[np.bool_]:
+    """Which rows say that they failed: an error is told, or success is denied.
+
+    `errors` of a row that has a good status are those of the page, or of earlier tries.
+    """
+    failed = np.zeros(count, dtype=bool)
+    if chosen.error is not None:
+        failed |= [str(value).strip().lower() not in _NO_ERROR for value in column[chosen.error]]
+        if chosen.status is not None and plain_name(chosen.error) == "errors":
+            failed &= [not is_good(status_number(value)) for value in as_bytes(column[chosen.status])]
+    if chosen.success is not None:
+        failed |= [str(value).strip().lower() in ("false", "0", "no") for value in column[chosen.success]]
+    return failed
+
+
+def refuse_times(texts: Sequence[bytes], place: str) -> None:
+    """Refuse a column in which not one of several times can be read."""
+    told = [text for text in texts if text.strip()]
+    if len(told) > 1:
+        raise InputError.at(
+            place,
+            f"times must be epochs, ISO 8601, 14 digits or as in access logs; got {show(told[0])!r}",
+            "Convert them first (05/01 may be May or January), or name another column with --time-column.",
+        )
 
 
 def to_columns(
@@ -158,11 +262,20 @@ def to_columns(
     column: dict[str, Sequence[Any]],
     options: ReadOptions,
     times: stamps.Int | None = None,
+    place: str = "",
 ) -> Columns:
-    """Deliveries from the chosen columns of `count` rows, each column a sequence of plain values."""
+    """Deliveries from the chosen columns of `count` rows, each column a sequence of plain values.
+
+    Raises
+    ------
+    InputError
+        Where a `place` is given and no time there can be read.
+    """
     if times is None:
         texts = as_bytes(column[chosen.time])
         times, writing = stamps.parse_any(texts)
+        if place and writing == "unreadable":
+            refuse_times(texts, f"{place}, {chosen.time}")
     else:
         writing = "zoned"
     kind = "times"
@@ -172,8 +285,10 @@ def to_columns(
         kind = "times" if options.values == "times" else "numbers"
     result = Columns(times, zoned=writing != "local", kind=kind)
     reason = no_reasons(count)
-    if chosen.status is not None:
-        reason = status_reasons(_statuses(as_bytes(column[chosen.status])), options)
+    if chosen.status is not None and chosen.status not in (name for name, _ in chosen.where):
+        # Who says which statuses are deliveries knows what the numbers mean.
+        reason = _status_reasons(as_bytes(column[chosen.status]), chosen.status_needed, options)
+    reason[none_of(reason) & _failed(chosen, column, count)] = FAILED
     if chosen.cached is not None:
         cached = [str(value).lower() in ("true", "1", "yes") for value in column[chosen.cached]]
         reason[np.array(cached, dtype=bool)] = CACHED

@@ -46,9 +46,9 @@ class RawLog:
     notes : tuple of str
         What else was found, in words.
     doubts : tuple of str
-        What may make the log another one than it seems, in words: rows that may be there twice.
+        What may make the log another one than it seems, in words: rows that may be there twice, a clock set back.
     run_starts : int64 array or None
-        Times at which the log says that the crawler was started, in the same unit as `time`.
+        Times at which the log says that the crawler was started or its clock was set back, in the unit of `time`.
     took, worker : float64 array or None
         Seconds that the fetch took, and the number of the thread or worker that fetched; NaN where unknown.
     host : uint64 array or None

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crawltwin.model.errors import Fault, InputError
+from crawltwin.model.errors import Fault, InputError, wrong_object
 from crawltwin.work.memory import no_search_for_cycles
 from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.workers import check_workers, run
 from fitting.readers.assemble import Pieces, ReadFile
-from fitting.readers.base import FILTERS, Reader
-from fitting.readers.detection import detect
+from fitting.readers.base import FILTERS, NoRows, Reader
+from fitting.readers.columns import SHOWN
+from fitting.readers.detection import SAMPLE, detect
 from fitting.readers.formats.text.pattern import Pattern, compiled
-from fitting.readers.input.streams import Source, open_sources
+from fitting.readers.input.opening import open_sources
+from fitting.readers.input.streams import Source
 from fitting.readers.raw_log import RawLog
 from fitting.readers.registry import COUNTERS, FORMATS, known
 from fitting.readers.running import with_running
-from fitting.readers.settings import ReadOptions
+from fitting.readers.settings import COUNTER_NAMES, ReadOptions
 from fitting.readers.times import zones
 from fitting.readers.told_bytes import note_in, watched
 
@@ -83,7 +84,20 @@ def read_log(
     return with_running(work.finish(), listed, chosen)
 
 
-_Apart = tuple[str, list[ReadFile], list[tuple[str, InputError]]] | InputError
+@dataclass(frozen=True)
+class _Unknown:
+    """A stream whose format is not known by itself: what is wrong with it, and what it is.
+
+    `member`: part of an archive; `cut`: a line without an end, with at most one whole line before it.
+    """
+
+    name: str
+    error: InputError
+    member: bool
+    cut: bool
+
+
+_Apart = tuple[str, list[ReadFile], list[_Unknown]] | InputError
 
 
 def _read_by_workers(
@@ -122,7 +136,7 @@ class _Reading:
     def __init__(self, options: ReadOptions, reader: Reader | None) -> None:
         self._options, self._named, self._used = options, reader, reader
         self._pieces = Pieces(options.max_broken)
-        self._unknown: list[tuple[str | Path, str, InputError]] = []
+        self._unknown: list[tuple[str | Path, _Unknown]] = []
         if reader is not None:
             _check_filters(reader, options)
         self._tell: ProgressCallback = lambda *_: None
@@ -135,34 +149,37 @@ class _Reading:
 
     def read_path(self, path: str | Path, several: bool) -> None:
         """Every stream behind a path; one whose format is not known waits for the others where there are some."""
-        with open_sources(path) as sources:
+        with open_sources(path, self._options.member) as sources:
             for source in sources:
-                source.digest = hashlib.sha256() if several else None
+                if several or source.archive:
+                    source.take_digest()
                 try:
                     found = self._named or detect(source, known(), COUNTERS)
                 except InputError as error:
-                    if not several or str(path) == "-":
+                    if not source.archive and (not several or str(path) == "-"):
                         raise
-                    self._unknown.append((path, source.name, error))
+                    head = source.peek(SAMPLE)
+                    cut = len(head) < SAMPLE and head.count(b"\n") < 2 and head[-1:] not in (b"", b"\n")
+                    self._unknown.append((path, _Unknown(source.name, error, bool(source.archive), cut)))
                     continue
                 if self._used is None:
                     _check_filters(found, self._options)
                 elif found.name != self._used.name:
-                    raise _mixed(source.name, found.name, self._used.name)
+                    raise _mixed(source.name, found.name, self._used.name, source.archive)
                 self._used = found
                 self._read(source, found)
 
     def told(self) -> _Apart:
         """What was read so far, for another process: format, files, and streams whose format is not known."""
         name = "" if self._used is None else self._used.name
-        return name, self._pieces.files, [(stream, error) for _, stream, error in self._unknown]
+        return name, self._pieces.files, [stream for _, stream in self._unknown]
 
     def take(self, path: str | Path, told: _Apart) -> None:
         """What another process has read of a path."""
         if isinstance(told, InputError):
             raise told
         name, files, unknown = told
-        self._unknown += [(path, stream, error) for stream, error in unknown]
+        self._unknown += [(path, stream) for stream in unknown]
         if name and self._used is None:
             self._used = next(reader for reader in known() if reader.name == name)
         elif name and self._used is not None and name != self._used.name:
@@ -173,20 +190,31 @@ class _Reading:
     def read_unknown(self) -> None:
         """Streams that no reader knew: of the format of the others, without deliveries, or refused."""
         if self._unknown and self._used is None:
-            raise InputError([fault for _, _, error in self._unknown for fault in error.faults])
-        for path, name, error in self._unknown:
-            assert self._used is not None
-            with open_sources(path) as sources:
-                for source in sources:
-                    if source.name == name:
-                        source.digest = hashlib.sha256()
-                        if not source.peek(1) and not source.broken_off:
-                            self._pieces.start(source)
-                            self._pieces.finish(source)
-                        elif self._knows_other_lines():
-                            self._read(source, self._used)
-                        else:
-                            raise error
+            raise InputError([fault for _, stream in self._unknown[:SHOWN] for fault in stream.error.faults])
+        for path, unknown in self._unknown:
+            if unknown.member and (str(path) == "-" or not self._knows_other_lines()):
+                # Whoever packed the archive has put other things into it.
+                self._pieces.leave_out(unknown.name, unknown.error.faults[0].text)
+                continue
+            if unknown.cut and not self._knows_other_lines():
+                self._pieces.leave_out(unknown.name, f"its last line has no end; {unknown.error.faults[0].text}")
+                continue
+            self._read_again(path, unknown)
+
+    def _read_again(self, path: str | Path, unknown: _Unknown) -> None:
+        """A stream of the format of the others, or refused."""
+        assert self._used is not None
+        with open_sources(path, self._options.member) as sources:
+            for source in sources:
+                if source.name == unknown.name:
+                    source.take_digest()
+                    if not source.peek(SAMPLE).strip() and not source.broken_off:
+                        self._pieces.start(source)
+                        self._pieces.finish(source)
+                    elif self._knows_other_lines():
+                        self._read(source, self._used)
+                    else:
+                        raise unknown.error
 
     def _knows_other_lines(self) -> bool:
         """Whether files of the format may hold no row at all: logs in which deliveries stand among other messages."""
@@ -194,10 +222,13 @@ class _Reading:
 
     def _read(self, source: Source, reader: Reader) -> None:
         self._pieces.start(source)
-        with no_search_for_cycles():
-            for columns in reader.read(source, self._options):
-                self._pieces.add(columns)
-                self._tell(self._done + source.taken, self._bytes)
+        try:
+            with no_search_for_cycles():
+                for columns in reader.read(source, self._options):
+                    self._pieces.add(columns)
+                    self._tell(self._done + source.taken, self._bytes)
+        except NoRows as error:
+            self._pieces.without_rows(source, error)
         self._done += source.taken
         self._pieces.finish(source)
 
@@ -213,15 +244,16 @@ class _Reading:
         return log
 
 
-def _mixed(place: str, found: str, before: str) -> InputError:
-    return InputError.at(
-        place,
-        f"files of one log must have one format; got {found} after {before}",
-        "Fit them one by one, or name the format with --format.",
-    )
+def _mixed(place: str, found: str, before: str, archive: str = "") -> InputError:
+    way_out = "Fit them one by one, or name the format with --format."
+    if archive:
+        way_out = f"Choose members of the archive, for example --member '{place.removeprefix(archive)[1:]}'."
+    return InputError.at(place, f"files of one log must have one format; got {found} after {before}", way_out)
 
 
 def listed_paths(paths: Paths) -> list[str | Path]:
+    if not isinstance(paths, Iterable | Path):
+        raise InputError.at("log", f"log must be a path or several; got {wrong_object(paths)}")
     listed = [paths] if isinstance(paths, str | Path) else list(paths)
     if not listed:
         raise InputError.at("log", "log must be at least one file; got none")
@@ -251,5 +283,5 @@ def _named(options: ReadOptions) -> Reader | None:
     for reader in known():
         if reader.name == name:
             return reader
-    names = ", ".join([*(reader.name for reader in known()), "pattern"])
+    names = ", ".join([*(reader.name for reader in known()), "pattern", *COUNTER_NAMES])
     raise InputError.at("format", f"format must be one of {names}; got {name!r}")

@@ -15,7 +15,7 @@ import numpy as np
 from crawltwin.model.errors import InputError
 from crawltwin.model.files import regular_size
 from fitting.readers.formats.counters.progress import HeritrixProgress
-from fitting.readers.input.streams import open_sources
+from fitting.readers.input.opening import open_sources
 from fitting.readers.raw_log import RawLog
 from fitting.readers.settings import ReadOptions
 

@@ -100,14 +100,17 @@ class Condition:
 
     def holds(self, values: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Whether it holds, for each value."""
-        texts = [_text(value) for value in values]
+        texts = [text_of(value) for value in values]
         if not self.regex:
-            return np.array([text == self.value for text in texts], dtype=bool)
+            return np.array([text in (self.value, self.value.removesuffix(".0")) for text in texts], dtype=bool)
         search = re.compile(self.value).search
         return np.array([search(text) is not None for text in texts], dtype=bool)
 
 
-def _text(value: Any) -> str:
-    if value is None:
+def text_of(value: Any) -> str:
+    """As it is shown and compared: nothing is empty, whole numbers have no point, yes and no are in small letters."""
+    if value is None or value != value:
         return ""
+    if isinstance(value, float) and value.is_integer():
+        return f"{value:.0f}"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -45,6 +45,8 @@ class ReadOptions:
         HTTP statuses that count as delivered: ``2xx``, ``200,203``, ``200-206``.
     only_url : str, optional
         Regular expression that the address of a page must match.
+    member : str, optional
+        Name of a member of a zip, WACZ or tar archive, or a pattern for several (``archive/*``): only these are read.
     progress : str, optional
         Heritrix's ``progress-statistics.log``, which tells the robots that ran; that beside the log by default.
     agent : str
@@ -98,6 +100,13 @@ class ReadOptions:
     )
     only_url: str | None = setting(
         None, help="regex that the address of a page must match", metavar="REGEX", group=_GROUP
+    )
+    member: str | None = setting(
+        None,
+        help="members of a zip, WACZ or tar archive, such as 'logs/*'",
+        metavar="NAME",
+        group=_GROUP,
+        default_words="all; of a WACZ its list of pages",
     )
     progress: str | None = setting(
         None,

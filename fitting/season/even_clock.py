@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fitting.season.other_periods import OtherPeriod, other_period
 from fitting.season.running import Running
-from fitting.season.season import DAY, Season, find_season
+from fitting.season.season import DAY, Season, find_season, with_possible
 from fitting.trace.batches import Batches
 from fitting.trace.cleaning import Cleaning
 from fitting.trace.segments import Float, Segments
@@ -26,18 +27,22 @@ class EvenTrace:
         Changes that the period does not explain.
     segments : Segments
         Gaps on the even clock, as long as those of the trace in sum; the trace itself where its rate holds.
+    other : OtherPeriod or None
+        A cycle of another period; it is told, not taken out.
     """
 
     season: Season | None
     stationarity: Stationarity
     segments: Segments
+    other: OtherPeriod | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
         """What one stationary model cannot say: a change, and whether it may be part of a cycle."""
         season, found = self.season, self.stationarity
-        short = f"; {season.too_short_in_words()}" if season is not None and season.too_short else ""
-        return tuple(f"{words}{short}" for words in found.words)
+        if season is None or not season.too_short or season.possible is not None or not found.changed:
+            return found.words
+        return tuple(f"{words}; {season.too_short_in_words()}" for words in found.words)
 
 
 def even_trace(
@@ -61,12 +66,21 @@ def even_trace(
     begins = np.concatenate([own[:-1] for own in running.stretches])
     if phase is not None and period is not None:
         season = find_season(running, utc)
-        if season.pace is not None:
-            data = season.pace.evened(data, begins)
-    found = judge(data, season is not None and season.found)
+        if season.too_short:
+            season = with_possible(season, running, judge(data), begins)
+        pace = season.pace or season.possible
+        if pace is not None:
+            data = pace.evened(data, begins)
+    found = judge(data, data is not batches.segments)
+    other = None if found.changed or data is not batches.segments else other_period(running)
+    if other is not None:
+        found = replace(found, stationary=False, words=(other.in_words(phase is not None),))
     if found.changed:
         found = replace(found, since=float(begins[found.change_points[-1]]))
         sizes = np.diff([0, *found.change_points, len(data)])
         gaps = data.gaps / np.repeat(found.levels, sizes)
         data = Segments(gaps * (data.gaps.sum() / gaps.sum()), data.sizes, data.first)
-    return EvenTrace(season, found, data)
+    if season is not None and season.possible is not None:
+        words = f"{season.possible_in_words()}; the model is fitted without the swing, at the mean rate of the log"
+        found = replace(found, words=(words, *found.words))
+    return EvenTrace(season, found, data, other)

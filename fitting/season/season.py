@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fitting.season.forms import Shape, parts_of, shapes, smooth_borders
+from fitting.season.one_turn import possible_cycle
 from fitting.season.pace import Pace, PacePart
 from fitting.season.running import CELLS, Running
 from fitting.season.spectral_test import LEAST_PERIODS, UNTESTED, PeriodEvidence, period_evidence
 from fitting.trace.segments import Float
+from fitting.trace.stationarity import Stationarity
 
 SIGNIFICANT = 0.03
 """Of the test of the period; docs/fitting.md has what it does on made traces."""
@@ -43,6 +45,8 @@ class Season:
         None: no period was found.
     utc : bool
         Whether times of day are in universal time; else they are as the log writes them.
+    possible : Pace or None
+        A pace that the log shows for one period, and too short to confirm it; None: there is none.
     """
 
     period: float
@@ -53,6 +57,7 @@ class Season:
     shapes: tuple[Shape, ...] = ()
     pace: Pace | None = None
     utc: bool = False
+    possible: Pace | None = None
 
     @property
     def found(self) -> bool:
@@ -82,11 +87,22 @@ class Season:
             f"({form}, p = {max(self.p, 1e-99):.1g}); the model is fitted on a clock that goes with it"
         )
 
+    def possible_in_words(self) -> str:
+        """What may be a cycle, with its size, as a clause."""
+        if self.possible is None:
+            return ""
+        paces = self.possible.cells[self.possible.seen]
+        return (
+            f"the rate swings {paces.max() / paces.min():.2g}-fold, from {paces.min():.2g} to {paces.max():.2g} times "
+            f"its mean and back: this may be a cycle of the {self.name}, and cannot be confirmed, since the log covers "
+            f"{self.periods:.1f} of the two {self.name}s that are needed"
+        )
+
     def too_short_in_words(self) -> str:
         """Why a change of rate cannot be told from a period, as a clause."""
         return (
-            f"the log covers {self.periods:.1f} of the two {self.name}s that are needed: a cycle cannot be told from a "
-            "trend"
+            f"two {self.name}s are needed to tell a cycle from a trend, and the log covers "
+            f"{'less than a tenth of one' if self.periods < 0.1 else f'{self.periods:.1f}'}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -100,6 +116,7 @@ class Season:
             "dispersion": None if math.isnan(self.dispersion) else self.dispersion,
             "amplitude": None if math.isnan(self.amplitude) else self.amplitude,
             "utc": self.utc,
+            "possible": None if self.possible is None else self.possible.to_json(),
             "forms": [{"form": one.name, "parameters": one.parameters, "bic": one.bic} for one in self.shapes],
             **({} if self.pace is None else self.pace.to_json()),
         }
@@ -127,6 +144,14 @@ def find_season(running: Running, utc: bool = False) -> Season:
         pace if told else None,
         utc,
     )
+
+
+def with_possible(season: Season, running: Running, steps: Stationarity, begins: Float) -> Season:
+    """The season with the cycle that a log of one period may show; `steps` and `begins` as in `possible_cycle`."""
+    shape = possible_cycle(running, steps, begins) if season.too_short and running.stretches else None
+    if shape is None:
+        return season
+    return replace(season, possible=_pace(running, shape, *running.folded(), UNTESTED))
 
 
 def _pace(running: Running, shape: Shape, batches: Float, seconds: Float, evidence: PeriodEvidence) -> Pace:

@@ -5,14 +5,14 @@ them chance, they are the clock's doing, and the pages are spread over their tic
 batch.
 
 Above the tick, a limit is found where the density of the logarithm of the gaps has a deep valley between short gaps and
-long ones that are at least `RATIO` times longer; the short ones must come in short runs, or they are a busy regime
-and no batches.
+long ones that are at least `RATIO` times longer; the short ones must come in short runs, or last a moment between long
+ones that stand alone (`fitting.trace.pauses.between_batches`), or they are a busy regime and no batches.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from crawltwin.model.errors import InputError
 from crawltwin.work.memory import row_blocks
 from fitting.trace.cleaning import Cleaning, scv
+from fitting.trace.pauses import between_batches
 from fitting.trace.segments import Segments
 from fitting.trace.ticks import Ticks, at_one_moment, count_ticks, spread
 
@@ -32,6 +33,8 @@ RATIO = 30.0
 DEPTH = 0.2
 LONGEST_RUN = 15.0
 TIES = 0.01
+LEISURE = 0.5
+"""Seconds: pages that are usually so far apart are hardly handed over together."""
 SLOW = 50.0
 """With fewer companions of a page than `TIES`, or a mean gap of `SLOW` ticks, the reading of ties is immaterial."""
 
@@ -53,6 +56,8 @@ class Batches:
         Gaps between batches, with batch sizes.
     sizes : array of int
         All batch sizes, those that begin a stretch included: every page of the used stretches is in one batch.
+    inner_gap : float
+        Seconds between pages of a batch, the median, where a valley made them; else 0.
     """
 
     rule: str
@@ -60,6 +65,20 @@ class Batches:
     ticks: Ticks | None
     segments: Segments
     sizes: npt.NDArray[np.int64]
+    inner_gap: float = 0.0
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """A sentence where pages were joined that are too far apart to be handed over together; else nothing."""
+        if self.inner_gap < LEISURE:
+            return ()
+        joined = f"joined into batches, {self.sizes.mean():.3g} pages on average"
+        found = (
+            f"pages that are usually {self.inner_gap:.3g} s apart were {joined}, since gaps above {self.limit:.4g} s "
+            f"stand apart from all others: if the crawler stood still then, say --pause {self.limit:.4g}; if it is "
+            "that slow now and then, --batch-gap 0"
+        )
+        return (found,)
 
     @property
     def probabilities(self) -> Float:
@@ -147,9 +166,13 @@ def valley(gaps: Float) -> float | None:
 def _separates(gaps: Float, ordered: Float, limit: float) -> bool:
     """Whether the limit tells short gaps, which come in short runs, from long ones; `ordered`: the gaps by length."""
     count = int(np.searchsorted(ordered, limit, side="right"))
-    if not 0.05 <= count / gaps.size <= 0.95:
+    if count < 0.05 * gaps.size or count == gaps.size:
         return False
     if _median(ordered[count:]) < RATIO * _median(ordered[:count]):
+        return False
+    if between_batches(gaps, limit):
+        return True
+    if count > 0.95 * gaps.size:
         return False
     short = gaps <= limit
     ends = int(np.count_nonzero(short[:-1] > short[1:]))
@@ -206,7 +229,8 @@ def find_batches(
     deepest = None if from_gaps else valley(gaps)
     if deepest is None or deepest <= resolution:
         return _gathered(parts, 0.0, "ties", ticks)
-    return _gathered(parts, deepest, "valley", ticks)
+    inner = gaps[(gaps > 0) & (gaps <= deepest)]
+    return replace(_gathered(parts, deepest, "valley", ticks), inner_gap=float(np.median(inner)))
 
 
 def _many_ties(gaps: Float, ticks: Ticks, resolution: float) -> bool:

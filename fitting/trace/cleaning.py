@@ -1,14 +1,10 @@
 """Pauses found and cut: what is left are stretches in which the crawler ran.
 
 A run that the log marks ends a stretch whatever the gap. Three rules find the other pauses. *Given*: a limit in
-seconds. *Quantile*: every gap above a quantile. *Auto*, from the gaps themselves: the largest hundredth of the gaps
-fixes a power-law tail by the median of its log excesses (which a few pauses cannot move), and a gap that such a tail
-would show once in e^5 traces of this length is a pause; and where the sorted gaps jump by a factor of 20 or more above
-their median, and few lie beyond the jump, these are pauses. A lawful heavy tail passes, a stopped crawl does not.
+seconds. *Quantile*: every gap above a quantile. *Auto*: from the gaps themselves (`fitting.trace.pauses`).
 
-Where a few gaps (`RARE`) hold half of the time, the tail itself may be made of pauses and tells nothing about them.
-Then a jump by a factor of `SMALL_JUMP` with at least `GROUP` gaps beyond it is enough. Without such a jump the tail is
-taken from the quantiles below the rare gaps, and cut only if what is cut holds half of the time.
+Where the gaps leave it open whether the crawler stood still, the words say so: many pauses were cut, or few gaps hold
+most of the time and were not cut.
 """
 
 from __future__ import annotations
@@ -21,19 +17,31 @@ import numpy as np
 import numpy.typing as npt
 
 from crawltwin.model.errors import InputError
-from crawltwin.work.memory import integers_up_to, row_blocks
+from crawltwin.work.memory import integers_up_to
+from fitting.trace.pauses import (
+    GROUP,
+    RARE,
+    SHALLOW,
+    auto_limit,
+    between_batches,
+    holding_half,
+    in_runs,
+    kinds_apart,
+)
 
 Float = npt.NDArray[np.float64]
 
 MIN_PAGES = 30
-"""Pages that a stretch must have to be used, unless it is the only one."""
-JUMP = 20.0
-SMALL_JUMP = 3.0
-GROUP = 5
-RARE = 0.03
-"""Largest share of the gaps that may lie beyond a jump for them to be pauses."""
+"""Pages that a stretch must have to be used, unless most pages lie in shorter ones."""
 FEW = 0.01
-"""If so few of the uncut gaps hold half of the time, the reader is told."""
+"""If so few of the uncut gaps hold half of the time, the reader is told.
+
+If more do, the reader is told where they are another kind of gaps and come one by one.
+"""
+MOST_CUT = 0.5
+"""Share of the time from which on what was cut is always told."""
+BETWEEN = 30.0
+"""Gaps between batches are longer than so many usual gaps."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +71,15 @@ class Cleaning:
     pauses, paused_seconds : int, float
         Gaps that were cut, and their sum.
     runs : int
-        Those of them that were cut because the log marks the beginning of a run.
+        Those of them that were cut because the log marks the beginning of a run, or its clock was set back.
     stretches : tuple of Stretch
         What is left.
     scv_before, scv_after : float
         Squared coefficient of variation of all gaps, and of those within the used stretches.
     words : tuple of str
         What the reader should know, as sentences.
+    span : float
+        Seconds from the first page to the last.
     """
 
     rule: str
@@ -81,6 +91,26 @@ class Cleaning:
     scv_before: float
     scv_after: float
     words: tuple[str, ...] = ()
+    span: float = 0.0
+
+    @property
+    def paused_share(self) -> float:
+        """Share of the time from the first page to the last that was cut."""
+        return self.paused_seconds / self.span if self.span > 0 else 0.0
+
+    @property
+    def cut_words(self) -> tuple[str, ...]:
+        """A sentence of what was cut, where that is most of the time; nothing where the words tell it already."""
+        if self.paused_share <= MOST_CUT or any("cut as pauses" in one for one in self.words):
+            return ()
+        above = f" of more than {self.limit:.4g} s" if math.isfinite(self.limit) else ""
+        runs = f", {self.runs} of them since a run began there," if self.runs else ""
+        cut = "1 gap was cut as a pause" if self.pauses == 1 else f"{self.pauses} gaps{above} were cut as pauses"
+        words = (
+            f"{cut}{runs} and {self.paused_share:.0%} of the time with {'it' if self.pauses == 1 else 'them'}: the "
+            "model is that of the crawler while it runs; what is no pause is kept with a larger --pause"
+        )
+        return (words,)
 
     @property
     def pages(self) -> int:
@@ -107,76 +137,6 @@ def scv(gaps: Float) -> float:
     return float(gaps.var() / gaps.mean() ** 2)
 
 
-def holding_half(ordered: Float) -> int:
-    """How many of the largest gaps hold half of the time; `ordered` from the smallest gap to the largest."""
-    # Sums up to the end of each block, then the one block in which half is reached: added in the same order.
-    largest, sums = ordered[::-1], [0.0]
-    for part in row_blocks(largest.size):
-        sums.append(float(_summed(largest[part], sums[-1])[-1]))
-    if not largest.size:
-        return 0
-    half = sums[-1] / 2
-    for part, before, after in zip(row_blocks(largest.size), sums, sums[1:]):
-        if after >= half:
-            return int(part.start + np.searchsorted(_summed(largest[part], before), half)) + 1
-    raise AssertionError("the gaps must hold half of their sum; got none that do")
-
-
-def _summed(values: Float, before: float) -> Float:
-    """Sums up to each value, on top of what came before it."""
-    first = values[:1] + before
-    return np.cumsum(np.concatenate([first, values[1:]]))
-
-
-def auto_limit(gaps: Float) -> float:
-    """The gap above which the crawler was stopped, by the rule in this file's head; infinite where there is none."""
-    positive = gaps[gaps > 0]
-    positive.sort()
-    n = positive.size
-    limit = math.inf
-    if n >= 20:
-        share = 0.01 if n >= 1000 else 0.05 if n >= 200 else 0.1
-        threshold = float(np.quantile(positive, 1 - share))
-        excess = np.log(positive[positive > threshold] / threshold)
-        spread = float(np.median(excess)) / math.log(2) if excess.size else 0.0
-        limit = _beyond_tail(threshold, share * n, spread)
-        if holding_half(positive) <= RARE * n:
-            limit = min(limit, _limit_below_rare(positive))
-    upper = positive[n // 2 :]
-    if upper.size >= 10:
-        jumps = upper[1:] / upper[:-1]
-        # Many gaps beyond a jump are those between batches; a crawl is stopped seldom.
-        beyond = np.arange(jumps.size, 0, -1)
-        wide = np.flatnonzero((jumps >= JUMP) & (beyond <= max(3.0, RARE * n)))
-        if wide.size:
-            limit = min(limit, _middle(upper, int(wide[0])))
-    return limit
-
-
-def _beyond_tail(threshold: float, beyond: float, spread: float) -> float:
-    """The gap that a power-law tail shows once in e^5 traces; `beyond` gaps of this trace lie above the threshold."""
-    # A tail of whole clock ticks may have no spread at its median; a tenth is that of an exponential there.
-    return float(threshold * (beyond * math.exp(5)) ** max(spread, 0.1))
-
-
-def _middle(ordered: Float, at: int) -> float:
-    return math.sqrt(float(ordered[at]) * float(ordered[at + 1]))
-
-
-def _limit_below_rare(ordered: Float) -> float:
-    """The limit where the tail may be made of pauses: the widest jump, or the tail of the gaps that are not rare."""
-    n = ordered.size
-    few = ordered[n - int(RARE * n) - 1 :]
-    jumps = few[1:] / few[:-1]
-    jumps[np.arange(jumps.size, 0, -1) < GROUP] = 0.0
-    if jumps.size and jumps.max() >= SMALL_JUMP:
-        return _middle(few, int(np.argmax(jumps)))
-    low, high = (float(q) for q in np.quantile(ordered, (0.9, 1 - RARE)))
-    limit = _beyond_tail(high, RARE * n, math.log(high / low) / math.log(0.1 / RARE))
-    limit = max(limit, JUMP * float(np.median(ordered)))
-    return limit if ordered[ordered > limit].sum() >= ordered.sum() / 2 else math.inf
-
-
 def clean(
     seconds: Float,
     *,
@@ -196,8 +156,8 @@ def clean(
     pause_quantile : float, optional
         Gaps above this quantile are pauses.
     stretch : {"all", "longest"} or int
-        Which stretches are used: all that have `MIN_PAGES` pages, the one with most pages, or that of a number
-        (from 1).
+        Which stretches are used: all that have `MIN_PAGES` pages (all with a gap, if most pages lie in shorter ones),
+        the one with most pages, or that of a number (from 1).
     run_starts : array, optional
         Times at which the log says that a run began; the gap that holds such a time is a pause.
 
@@ -224,9 +184,9 @@ def clean(
     )
     paused, scv_before = float(gaps[cuts].sum()), scv(gaps)
     inside = np.concatenate([gaps[s.first : s.last - 1] for s in stretches if s.used] or [np.zeros(0)])
+    words = _doubtful_pauses(gaps, ~marked & (gaps > limit)) if rule == "auto" else ()
     del gaps
     scv_after = scv(inside)
-    inside.sort()
     return Cleaning(
         rule=rule,
         limit=limit,
@@ -236,16 +196,41 @@ def clean(
         stretches=stretches,
         scv_before=scv_before,
         scv_after=scv_after,
-        words=_concentration(inside),
+        words=(*words, *_concentration(inside)),
+        span=float(seconds[-1] - seconds[0]) if seconds.size else 0.0,
     )
 
 
-def _concentration(ordered: Float) -> tuple[str, ...]:
-    """A sentence where most of the time lies in a few gaps that were not cut; pages of one moment have no gap."""
-    ordered = ordered[np.searchsorted(ordered, 0.0, side="right") :]
-    count = holding_half(ordered)
-    if ordered.size < 100 or count > FEW * ordered.size:
+def _doubtful_pauses(gaps: Float, cut: npt.NDArray[np.bool_]) -> tuple[str, ...]:
+    """A sentence where gaps were cut that may be the crawl's own: more than a few of them, or one after another."""
+    own = gaps[cut]
+    positive = gaps > 0
+    every = int(np.count_nonzero(positive))
+    follow = own.size >= GROUP and in_runs(cut[positive], fewest=1)
+    if own.size <= max(RARE * every, 3) and not follow:
         return ()
+    words = (
+        f"{own.size} of {every} gaps, of {own.min():.4g} s and more, hold {own.sum() / gaps.sum():.0%} of the time"
+        f"{' and come one after another' if follow else ''}; they were cut as pauses: if the crawl itself is that slow "
+        f"now and then, keep them with --pause {math.ceil(own.max())}"
+    )
+    return (words,)
+
+
+def _concentration(gaps: Float) -> tuple[str, ...]:
+    """A sentence where most of the time lies in a few gaps that were not cut; pages that come together have none."""
+    every, gaps = gaps.size, gaps[gaps > 0]
+    if gaps.size and between_batches(gaps, limit := BETWEEN * float(np.median(gaps))):
+        gaps = gaps[gaps > limit]
+        every = gaps.size
+    ordered = np.sort(gaps)
+    count = holding_half(ordered)
+    if ordered.size < 100:
+        return ()
+    if count > FEW * ordered.size:
+        limit = kinds_apart(ordered, every, SHALLOW, 0.5)
+        if not math.isfinite(limit) or in_runs(gaps > limit):
+            return ()
     words = (
         f"half of the time lies in {count} of {ordered.size} gaps, of {ordered[-count]:.4g} s and more, and they were "
         "not cut: if the crawler stood still then, give the limit with --pause"
@@ -272,7 +257,9 @@ def _used(pages: npt.NDArray[np.intp], stretch: str | int) -> npt.NDArray[np.boo
         return np.asarray(np.arange(pages.size) == int(np.argmax(pages)))
     if stretch == "all":
         enough = pages >= MIN_PAGES
-        return np.asarray(enough if enough.any() else np.arange(pages.size) == int(np.argmax(pages)))
+        # Where the crawl was stopped so often that most pages lie in short stretches, those tell most of it.
+        used = enough if 2 * pages[enough].sum() >= pages.sum() else pages > 1
+        return np.asarray(used if used.any() else np.arange(pages.size) == int(np.argmax(pages)))
     number = int(stretch) if str(stretch).isdigit() else 0
     if not 1 <= number <= pages.size:
         raise InputError.at(

@@ -62,7 +62,7 @@ class Stationarity:
     since: float = 0.0
 
 
-def _noise(left: Float) -> float:
+def low_noise(left: Float) -> float:
     """Variance of independent windows that would be as loud at low frequencies as `left`."""
     power = np.abs(np.fft.rfft(left)) ** 2 / left.size
     lowest = power[1 : max(8, left.size // 8) + 1]
@@ -81,7 +81,7 @@ def _split(values: Float, penalty: float, offset: int, found: list[int]) -> None
     best = int(np.argmax(gain))
     at = int(k[best])
     remains = np.concatenate([values[:at] - left[best], values[at:] - right[best]])
-    if gain[best] <= penalty * max(_noise(remains), 1e-12):
+    if gain[best] <= penalty * max(low_noise(remains), 1e-12):
         return
     _split(values[:at], penalty, offset, found)
     found.append(offset + at)

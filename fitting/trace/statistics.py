@@ -1,9 +1,14 @@
-"""Numbers of a trace: correlations and indices of dispersion, within stretches and never across a cut."""
+"""Numbers of a trace: correlations and indices of dispersion, within stretches and never across a cut.
+
+A number over some reach (a lag, several gaps, a time) is only told where long stretches show it. Of many short ones,
+few reach that far, and those that do are the slow ones: what they show is not what the trace is.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +18,16 @@ from fitting.trace.segments import Float, Segments
 
 LONG = 2**19
 """Numbers of which one Fourier transform is made at most."""
+TOLD = 0.5
+"""Share of the trace that must tell of a reach."""
+ROOM = 4
+"""Windows that a stretch must have room for, to tell of them."""
 WINDOWS = 1_000_000
 """Windows in which pages are counted at most."""
 
 
 def correlations(data: Segments, lags: int) -> Float:
-    """Correlations at lags 1 to `lags`, within stretches only, by fast Fourier transforms; NaN without variance."""
+    """Correlations at lags 1 to `lags`, within stretches only, by fast Fourier transforms; NaN where not told."""
     mean, variance = data.gaps.mean(), data.gaps.var()
     if variance <= 0:
         return np.full(lags, math.nan)
@@ -29,7 +38,9 @@ def correlations(data: Segments, lags: int) -> Float:
         product[:reach] += _products(data.gaps[piece], mean, reach)
         pairs[:reach] += count - np.arange(1, reach + 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(pairs >= 10, product / np.maximum(pairs, 1) / variance, math.nan))
+        return np.asarray(
+            np.where(pairs >= max(10, TOLD * len(data)), product / np.maximum(pairs, 1) / variance, math.nan)
+        )
 
 
 def _products(column: Float, mean: float, lags: int) -> Float:
@@ -53,7 +64,11 @@ def interval_dispersion(data: Segments, spans: npt.NDArray[np.int64]) -> Float:
     mean = data.gaps.mean()
     totals = [np.concatenate([[0.0], np.cumsum(data.gaps[piece])]) for piece in data.stretches()]
     result = []
+    sizes = np.array([total.size - 1 for total in totals])
     for n in spans:
+        if not _told(sizes, float(n)):
+            result.append(math.nan)
+            continue
         sums = [_block_sums(total, int(n)) for total in totals]
         joined = np.concatenate(sums) if sums else np.zeros(0)
         result.append(joined.var() / (n * mean**2) if joined.size >= 8 else math.nan)
@@ -74,16 +89,25 @@ def count_dispersion(data: Segments, horizons: Float) -> Float:
     pieces = [
         (np.cumsum(data.gaps[piece]), np.concatenate([[0], np.cumsum(data.sizes[piece])])) for piece in data.stretches()
     ]
-    length = sum(float(times[-1]) for times, _ in pieces)
+    lengths = np.array([float(times[-1]) for times, _ in pieces])
+    length = float(lengths.sum())
     result = []
     for horizon in horizons:
-        counts = []
+        counts: list[npt.NDArray[np.int64]] = []
+        if not _told(lengths, horizon):
+            result.append(math.nan)
+            continue
         for times, pages in pieces:
             starts = np.arange(0.0, times[-1] - horizon, max(horizon / 2, length / WINDOWS))
             if starts.size:
                 counts.append(pages[np.searchsorted(times, starts + horizon)] - pages[np.searchsorted(times, starts)])
         result.append(dispersion_index(counts))
     return np.array(result)
+
+
+def _told(lengths: npt.NDArray[Any], window: float) -> bool:
+    """Whether stretches of these lengths with room for several windows are most of the trace."""
+    return bool(lengths[lengths >= ROOM * window].sum() >= TOLD * lengths.sum())
 
 
 def dispersion_index(counts: Sequence[npt.NDArray[np.int64]]) -> float:

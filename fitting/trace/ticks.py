@@ -28,6 +28,8 @@ from crawltwin.work.compiling import njit
 Float = npt.NDArray[np.float64]
 
 CHANCE = 10.0
+EDGE = 5
+"""Ticks beside the first and the last one that tell how many pages a whole tick has."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +107,21 @@ def _pairs(part: Float, resolution: float) -> tuple[int, float, float]:
 
 
 def spread(part: Float, resolution: float, rng: np.random.Generator) -> Float:
-    """Times at random moments of their clock tick, in order."""
-    return np.sort(part + rng.random(part.size) * resolution)
+    """Times at random moments of their clock tick, in order.
+
+    A stretch begins and ends within a tick. Where its first tick has fewer pages than the next ones, they lie at the
+    tick's end, as close together as those; and likewise those of the last tick at its beginning.
+    """
+    place = rng.random(part.size)
+    tick = np.rint((part - part[0]) / resolution) if part.size else part
+    reach = EDGE + 1
+    if part.size and tick[-1] >= reach:
+        head, tail = (int(np.searchsorted(tick, at)) for at in (1, tick[-1]))
+        after = int(np.searchsorted(tick, reach)) - head
+        before = tail - int(np.searchsorted(tick, tick[-1] - EDGE))
+        place[:head] = 1 - (1 - place[:head]) * min(1.0, EDGE * head / max(after, 1))
+        place[tail:] *= min(1.0, EDGE * (part.size - tail) / max(before, 1))
+    return np.sort(part + place * resolution)
 
 
 def at_one_moment(part: Float, resolution: float, rng: np.random.Generator) -> Float:

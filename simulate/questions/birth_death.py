@@ -16,8 +16,10 @@ import numpy as np
 
 from crawltwin.model import SCALAR_MEASURES, InputError, Scenario
 from crawltwin.model.rates import Rates
+from crawltwin.model.scenario import takes_scenario
 
 
+@takes_scenario
 def is_birth_death(scenario: Scenario) -> bool:
     """Whether the closed form applies."""
     if scenario.features - {"switching"} or scenario.arrivals.phases > 1:
@@ -28,6 +30,7 @@ def is_birth_death(scenario: Scenario) -> bool:
     return plain and exponential and (scenario.obsolescence is None or scenario.obsolescence.order == 1)
 
 
+@takes_scenario
 def closed_form(scenario: Scenario) -> dict[str, float]:
     """Every scalar measure that exists. Cost: quadratic in the capacity.
 

@@ -22,6 +22,7 @@ from crawltwin.model import SCALAR_MEASURES, Interval, Policy, Scenario
 from crawltwin.model.errors import Faults
 from crawltwin.model.measures import unit_of
 from crawltwin.model.results.display import Drawn
+from crawltwin.model.scenario import takes_scenario
 from crawltwin.work import workers as work
 from crawltwin.work.progress import ProgressCallback
 from simulate.questions.recorded import RecordedTrace, replay_request
@@ -108,6 +109,7 @@ class Comparison(Drawn):
         }
 
 
+@takes_scenario
 def compare(
     scenario: Scenario,
     policies: Mapping[str, Policy],

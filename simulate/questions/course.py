@@ -6,12 +6,14 @@ import pandas as pd
 
 from crawltwin.model import Scenario, checks
 from crawltwin.model.errors import Faults
+from crawltwin.model.scenario import takes_scenario
 from simulate.engine import reference
 from simulate.engine.length import Length, Start
 from simulate.engine.run_plan import draw_opening, make_plan, opening
 from simulate.engine.streams import check_seed, open_streams
 
 
+@takes_scenario
 def timeline(scenario: Scenario, *, begin: float = 0.0, end: float, seed: int = 1) -> pd.DataFrame:
     """Events between two moments of a run that starts empty, one row each.
 

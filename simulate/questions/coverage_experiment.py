@@ -18,6 +18,7 @@ from crawltwin.model import SCALAR_MEASURES, InputError, Interval, Scenario, che
 from crawltwin.model.errors import Faults
 from crawltwin.model.measures import unit_of
 from crawltwin.model.results.display import Drawn
+from crawltwin.model.scenario import takes_scenario
 from crawltwin.model.settings import setting
 from crawltwin.work import workers as work
 from crawltwin.work.progress import ProgressCallback
@@ -145,6 +146,7 @@ def _covers(interval: Interval | None, truth: float) -> bool:
     return interval is not None and interval.covers(truth)
 
 
+@takes_scenario
 def coverage(
     scenario: Scenario,
     truth: Mapping[str, float],

@@ -24,6 +24,7 @@ from crawltwin.model import Interval, Scenario, checks
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
 from crawltwin.model.results.display import Shown
+from crawltwin.model.scenario import takes_scenario
 from crawltwin.model.settings import setting
 from crawltwin.work import workers as work
 from crawltwin.work.progress import ProgressCallback
@@ -147,6 +148,7 @@ class RareLoss(Shown):
         }
 
 
+@takes_scenario
 def rare_loss(
     scenario: Scenario,
     settings: RareSettings | None = None,

@@ -28,6 +28,7 @@ import pandas as pd
 from crawltwin.model import InputError, Scenario, checks
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
+from crawltwin.model.scenario import takes_scenario
 from simulate.engine.length import Length, bins_for
 from simulate.engine.run_plan import Trace
 from simulate.engine.tables import IntArray
@@ -150,6 +151,7 @@ class RecordedTrace:
         return cls(table["time"][first], sizes, robots, table.get("bytes"))
 
 
+@takes_scenario
 def replay(
     scenario: Scenario,
     trace: RecordedTrace,
@@ -183,6 +185,7 @@ def replay(
     )
 
 
+@takes_scenario
 def draw_replay(scenario: Scenario, trace: RecordedTrace, **options: Any) -> Sample:
     """The sample behind `replay`, with the same options: its units are 20 batches of time."""
     request = replay_request(scenario, trace, **options)

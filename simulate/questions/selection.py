@@ -27,6 +27,7 @@ from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import Faults
 from crawltwin.model.measures import unit_of
 from crawltwin.model.results.display import Shown
+from crawltwin.model.scenario import takes_scenario
 from crawltwin.work import workers as work
 from simulate.engine.length import Length, bins_for
 from simulate.engine.statistics import RunStatistics
@@ -173,6 +174,7 @@ class SelectionSettings:
         faults.raise_if_any()
 
 
+@takes_scenario
 def select_best(
     scenario: Scenario, policies: Mapping[str, Policy], settings: SelectionSettings | None = None, **options: Any
 ) -> Selection:

@@ -15,6 +15,7 @@ import numpy as np
 
 from crawltwin.model import Scenario
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.scenario import takes_scenario
 from crawltwin.work import workers as work
 from crawltwin.work.progress import ProgressCallback
 from crawltwin.work.store import Store, key_of
@@ -34,6 +35,7 @@ RUNS_PER_PIECE = 250
 _SMALL_WORK = 20_000_000
 
 
+@takes_scenario
 def draw_sample(
     scenario: Scenario,
     settings: SampleSettings | None = None,
@@ -81,6 +83,7 @@ def draw(
     return collection.sample(clock.perf_counter() - began)
 
 
+@takes_scenario
 def draw_approach(
     scenario: Scenario,
     settings: SampleSettings,

@@ -16,6 +16,7 @@ from typing import Any
 
 from crawltwin.model import SCALAR_MEASURES, Interval, Scenario
 from crawltwin.model.errors import Fault, InputError
+from crawltwin.model.scenario import takes_scenario
 from crawltwin.work.store import Store
 from simulate.engine.streams import BIT_GENERATOR
 from simulate.sample.collection import Collection
@@ -51,6 +52,7 @@ class Progress:
 Told = Callable[[Progress], None]
 
 
+@takes_scenario
 def simulate(
     scenario: Scenario,
     settings: SimulationSettings | None = None,

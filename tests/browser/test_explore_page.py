@@ -12,8 +12,9 @@ from crawltwin.model.policies.policy_file import PolicyFile
 from crawltwin.model.rates import Rates
 from crawltwin.pages.explore import explore_page
 from crawltwin.plan.choosing import choose_within
-from crawltwin.plan.limits import Limits
+from crawltwin.plan.limits import IndexWithin, Limits
 from crawltwin.plan.settings import PlanSettings
+from crawltwin.plan.what_if import explored
 from crawltwin.plan.what_if.explored import explored_policies
 from tests.browser.page_checks import check_accessible, check_fits, check_quiet
 
@@ -118,6 +119,27 @@ def test_the_slider_works_with_the_keyboard(open_page, path, optimum):
     assert _winner(opened)[0] == _short(again)
 
 
+@pytest.mark.parametrize(("width", "height"), [(1300, 900), (390, 700), (390, 480)])
+def test_what_has_the_focus_is_never_under_the_answer(browser, path, width, height):
+    context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(path.resolve().as_uri())
+    reached = set()
+    for key in ("Tab", "Shift+Tab"):
+        for _ in range(30):
+            page.keyboard.press(key)
+            name, places = page.evaluate(
+                """() => { const own = document.activeElement, answer = document.getElementById('winner').parentElement;
+                const free = getComputedStyle(answer).position === 'sticky' ? answer.getBoundingClientRect().bottom : 0;
+                const box = own.getBoundingClientRect();
+                return [own.id, own.matches('input, select, button') ? [free, box.top, box.bottom] : null]; }"""
+            )
+            assert places is None or places[0] <= places[1] + 1 < places[2] <= height + 1, (key, name, places)
+            reached.add(name)
+    assert {"w-loss", "s-loss", "l-lost", "v-indexing", "reset", "save-policy", "axis-y"} <= reached
+    context.close()
+
+
 def test_the_front_and_the_backlog_follow(open_page, path, optimum):
     opened = open_page(path)
     solved = solve(optimum.scenario.replace(policy=ThresholdPolicy(optimum.best.robots, optimum.best.thresholds)))
@@ -149,6 +171,58 @@ def test_what_is_no_weight_is_refused(open_page, path, optimum):
     assert opened.page.is_hidden("#refused")
 
 
+def test_where_no_policy_keeps_the_limits_the_nearest_is_shown(open_page, path, optimum):
+    opened = open_page(path)
+    measures = Rates.from_table(optimum.rates).measures()
+    lost, robots = measures["loss_probability"], measures["mean_active_robots"]
+    bound = float(lost.min()) / 2
+    opened.page.fill("#l-lost", repr(100 * bound))
+    opened.page.fill("#l-robots", "1.2")
+    # Nearest: the largest relative excess is the smallest, as a plan with limits counts it.
+    excess = np.maximum(np.maximum(lost / bound - 1, robots / 1.2 - 1), 0)
+    at = np.lexsort((optimum.costs, excess.round(12)))[0]
+    name = LevelPolicy(optimum.tables[at].tolist()).short
+    words = opened.page.inner_text("#winner")
+    assert f"Nearest is {name}: Run" in words
+    least = f"of all policies the least is {100 * lost.min():.4g}%."
+    assert f"Pages lost: {100 * lost[at]:.4g}%, at most {100 * bound:.4g}% is asked for; {least}" in words
+    assert opened.page.get_attribute("#winner", "data-policy") == ""  # nothing is recommended
+    assert opened.page.is_disabled("#save-policy")
+    assert opened.page.inner_text("#best-head") == "nearest now"
+    for picture, shapes in (("levels", "rect"), ("front", "circle.all")):
+        assert opened.page.locator(f"#{picture} {shapes}").count() > 5
+        assert "none keeps the limits" in (told := opened.page.inner_text("#levels-caption")), told
+    opened.page.click("#reset")
+    opened.page.wait_for_function("!document.getElementById('save-policy').disabled")
+
+
+def test_an_address_that_holds_no_numbers_shows_the_plan_and_says_so(open_page, path, optimum):
+    opened = open_page(path)
+    again = opened.context.new_page()
+    again.goto(f"{path.resolve().as_uri()}#w-loss=-5&l-lost=NaN&w-robots=1e999&w-response=%3Cscript%3E&axis-x=no&a=1")
+    assert again.get_attribute("#winner", "data-policy") == _short(optimum.best)
+    assert again.input_value("#w-robots") == "20"
+    words = again.inner_text("#refused")
+    for label in ("Weight of a lost page", "At most: pages lost, %", "Weight of an active robot", "Across"):
+        assert label in words
+    again.evaluate("location.hash = '#l-lost=30'")
+    again.evaluate("location.hash = '#w-robots=100'")
+    again.wait_for_function("document.getElementById('w-robots').value === '100'")
+    assert again.input_value("#l-lost") == ""  # only what the address holds
+    again.go_back()
+    again.wait_for_function("document.getElementById('l-lost').value === '30'")
+    assert again.input_value("#w-robots") == "20"
+
+
+def test_letters_of_the_pictures_are_as_large_on_a_phone(open_page, path):
+    for width in (390, 1300):
+        opened = open_page(path, width=width)
+        sizes = opened.page.eval_on_selector_all(
+            "#front text, #levels text", "all => all.map(t => t.getBoundingClientRect().height)"
+        )
+        assert min(sizes) > 11
+
+
 def test_a_plan_of_limits_begins_with_its_limits(open_page, optimum, tmp_path):
     rates = optimum.rates[np.flatnonzero((optimum.tables == 4).all(axis=1))]
     limits = Limits(lose_at_most=0.3)
@@ -156,9 +230,33 @@ def test_a_plan_of_limits_begins_with_its_limits(open_page, optimum, tmp_path):
     page = tmp_path / "explore.html"
     page.write_text(explore_page(explored_policies(chosen, PlanSettings(robots=4, lose_at_most=0.3))), encoding="utf-8")
     opened = open_page(page)
-    assert opened.page.input_value("#l-lost") == "0.3"
+    assert opened.page.input_value("#l-lost") == "30"
     assert _winner(opened)[0] == _short(chosen.best)
     assert "This is the plan's policy" in opened.page.inner_text("#winner")
+
+
+def test_a_plan_that_keeps_the_pace_begins_with_it(open_page, optimum, tmp_path, monkeypatch):
+    # Only the cheapest policies are on the page, and the plan's, which keeps the limits, is not among them.
+    monkeypatch.setattr(explored, "MOST", 40)
+    today = optimum.rates[np.flatnonzero((optimum.tables == 4).all(axis=1))]
+    within = IndexWithin(30.0, 0.5)
+    limits = Limits(index_at_least=0.5, index_within=within)
+    chosen, _ = choose_within(optimum, limits, today)
+    settings = PlanSettings(robots=4, index_at_least=0.5, index_within=within)
+    indexed = float(Rates.from_table(today).served[0])
+    page = tmp_path / "explore.html"
+    page.write_text(explore_page(explored_policies(chosen, settings, indexed_today=indexed)), encoding="utf-8")
+    opened = open_page(page)
+    assert opened.page.input_value("#l-indexed") == "50"
+    assert _winner(opened)[0] == _short(chosen.best)
+    assert "had to index 50% of the indexed pages within 30 s, which is not checked here" in opened.page.inner_text(
+        "header"
+    )
+    served = Rates.from_table(chosen.rates[(chosen.tables == chosen.best.policy.robots_by_level(8)).all(axis=1)]).served
+    assert f"{100 * served[0] / indexed:.4g}% of today's" in opened.page.inner_text("#measures")
+    opened.page.fill("#l-indexed", "500")
+    assert "at least 500% of today's is asked for; of all policies the most is" in opened.page.inner_text("#winner")
+    check_accessible(opened)
 
 
 def test_sliders_speak_their_values(open_page, path):
@@ -173,13 +271,13 @@ def test_sliders_speak_their_values(open_page, path):
 def test_the_address_keeps_what_was_set(open_page, path):
     opened = open_page(path)
     opened.page.fill("#w-robots", "100")
-    opened.page.fill("#l-lost", "0.4")
+    opened.page.fill("#l-lost", "40")
     opened.page.select_option("#v-indexing", "2")
     name, address = _winner(opened), opened.page.url
-    assert address.endswith("#w-robots=100&l-lost=0.4&v-indexing=2")
+    assert address.endswith("#w-robots=100&l-lost=40&v-indexing=2")
     again = opened.context.new_page()
     again.goto(address)
-    assert again.input_value("#l-lost") == "0.4"
+    assert again.input_value("#l-lost") == "40"
     assert (again.get_attribute("#winner", "data-policy"), float(again.get_attribute("#winner", "data-cost"))) == name
     opened.page.click("#reset")
     opened.page.wait_for_function("location.hash === ''")

@@ -1,10 +1,12 @@
 """The report page in a real browser: pictures, sorting, silence, contrast, phone and print."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from crawltwin.pages.files import write_report
+from crawltwin.report import Cell, Column, Section, Table
 from tests.browser.page_checks import check_accessible, check_fits, check_pictures, check_quiet, check_sorting
 from tests.unit.test_report import make_report
 
@@ -58,3 +60,49 @@ def test_the_checks_can_fail(open_page, tmp_path: Path) -> None:
         check_quiet(opened)
     with pytest.raises(AssertionError):
         check_pictures(opened, 1)
+
+
+def test_long_titles_wrap_and_rows_of_wide_tables_stay_low_on_a_phone(open_page, tmp_path: Path) -> None:
+    remark = "the distribution of the gaps is missed by up to 0.151 in probability, and the order is not followed"
+    table = Table(
+        "Inputs",
+        ["what", "value", Column("simulated", "number"), "remarks"],
+        [("a robot", "one fetch under way", Cell(2.166, "2.1661 (2.1401 to 2.1920) pages per hour"), remark)],
+        name="wide-one",
+    )
+    own = dataclasses.replace(
+        make_report(), title="Fit of nas_11_1140688359422_crawl.log.of.a.long.name", sections=[Section("One", [table])]
+    )
+    opened = open_page(write_report(own, tmp_path)[-1], width=390)
+    check_fits(opened)
+    assert opened.page.eval_on_selector("h1", "head => head.scrollWidth <= head.clientWidth")
+    # Fifteen words would stand below one another; here two or more share a line.
+    line = float(opened.page.eval_on_selector("tbody td", "cell => parseFloat(getComputedStyle(cell).lineHeight)"))
+    assert opened.page.eval_on_selector("tbody tr", "row => row.getBoundingClientRect().height") < 8 * line
+    # The shade that says "more is hidden here" leaves the text readable: most of the paper shines through it.
+    assert opened.page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--shade')").endswith("38")
+
+
+def test_a_wide_table_stays_on_the_paper_and_its_first_column_readable(open_page, tmp_path: Path) -> None:
+    """On paper nothing can be moved sideways; at 800 px the first column is not one word wide."""
+    words = "pages delivered by the robots per unit of time"
+    shown = Cell(96.3, "96.3 (93.6 to 99.3) pages per hour")
+    table = Table(
+        "The replayed log",
+        [
+            "measure",
+            "verdict",
+            *[Column(name, "number") for name in ("predicted", "replayed", "solved", "today")],
+            "inside",
+        ],
+        [(words, "inconclusive", shown, shown, shown, shown, "yes")],
+        name="replayed",
+    )
+    page = write_report(dataclasses.replace(make_report(), sections=[Section("One", [table])]), tmp_path)[-1]
+    printed = open_page(page, width=720)
+    printed.page.emulate_media(media="print")
+    assert printed.page.eval_on_selector(
+        "#replayed table", "table => table.scrollWidth <= table.parentElement.clientWidth"
+    )
+    first = open_page(page, width=800).page.locator("#replayed tbody td").first
+    assert (first.bounding_box() or {})["width"] >= 9 * 16

@@ -2,10 +2,11 @@ r"""Defects that can be written as another scenario, and the smallest of them th
 
 A cross-check is worth what it finds. A defect of size x shifts a measure by :math:`x\,dm/dx`, known from the chain; a
 run of n pages has the standard error :math:`\sigma/\sqrt n`, known from a pilot; a shift is called `different` with
-probability `power` when it exceeds :math:`(z_{1-\alpha/2k} + z_{power})\,\sigma/\sqrt n`, with k numbers in the family
-(Holm's first step). So the smallest defect that is found is
+probability `power` when it exceeds :math:`(z_{1-\alpha_n/2k} + z_{power})\,\sigma/\sqrt n`, with k numbers in the
+family (Holm's first step) and the part :math:`\alpha_n` of the level that a run of n pages may use
+(`validate.verdict`). So the smallest defect that is found is
 
-.. math:: x(n) = \min_{measures} (z_{1-\alpha/2k} + z_{power})\, \frac{\sigma}{\sqrt n\, |dm/dx|} .
+.. math:: x(n) = \min_{measures} (z_{1-\alpha_n/2k} + z_{power})\, \frac{\sigma}{\sqrt n\, |dm/dx|} .
 
 Faults of meaning (last in first out, a clock that restarts, a phase that is lost) are no scenarios; for them
 `pages_to_find` takes the comparisons of a run of the faulty program.
@@ -15,20 +16,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from scipy import stats
+from scipy import optimize, stats
 
 from analytic import Solution, solve
 from crawltwin.model import BMAP, InputError, ModeMatrices, Scenario, ThresholdPolicy
 from simulate import SampleSettings, draw_sample
 from validate.comparison import compare
 from validate.evidence import MAIN, child_seed, runs_after_warm_up
-from validate.length import PILOT_REPLICATIONS, least_pages, settling
+from validate.length import PILOT_REPLICATIONS, StartUp, longest_stay, settling
 from validate.parts import ActiveRobots, Levels, SojournPoint, SojournQuantile
 from validate.plan import ValidationPlan
-from validate.verdict import Comparison
+from validate.verdict import Comparison, information, spent
 
 STEP = 0.001
 """Relative step of the derivatives."""
@@ -109,34 +110,36 @@ def smallest_defects(
 ) -> tuple[Detectable, ...]:
     """The smallest defect of each kind that is found within each budget of pages.
 
-    Cost: one pilot, and two solutions a defect.
+    Cost: one pilot, and two solutions for each defect.
     """
     plan = plan or ValidationPlan()
     solution = solve(scenario)
     comparisons, pages = _pilot(scenario, solution, plan, pilot_pages)
-    limit = shift_limit(plan.confidence, power, len(comparisons))
+    limits = {
+        budget: [_limit(one, pages / budget, plan, power, len(comparisons)) for one in comparisons]
+        for budget in budgets
+    }
     found = []
     for name in defects:
         defect = DEFECTS[name]
         if defect.whole:
             raise InputError(f"defects must be continuous for a smallest one; got {name!r}")
         slopes = _slopes(solve(defect.apply(scenario, STEP)), comparisons)
-        # Size times the square root of the pages, for each number that moves at all.
-        sizes = {
-            one.name: limit * one.error * math.sqrt(pages) / abs(slopes[one.name])
-            for one in comparisons
-            if abs(slopes.get(one.name, 0.0)) > 0 and math.isfinite(one.error)
-        }
-        first = min(sizes, key=lambda key: sizes[key])
-        found += [Detectable(name, budget, sizes[first] / math.sqrt(budget), first) for budget in budgets]
+        for budget in budgets:
+            sizes = {
+                one.name: limit / abs(slopes[one.name])
+                for one, limit in zip(comparisons, limits[budget], strict=True)
+                if abs(slopes.get(one.name, 0.0)) > 0 and math.isfinite(one.error)
+            }
+            first = min(sizes, key=lambda key: sizes[key])
+            found.append(Detectable(name, budget, sizes[first], first))
     return tuple(found)
 
 
-def pages_to_find(comparisons: Sequence[Comparison], pages: int, confidence: float = 0.99, power: float = 0.9) -> int:
+def pages_to_find(comparisons: Sequence[Comparison], pages: int, plan: ValidationPlan, power: float = 0.9) -> int:
     """Pages until a faulty program is found out, judged from a run of it that lasted `pages`."""
-    limit = shift_limit(confidence, power, len(comparisons))
     needed = [
-        (limit * one.error / abs(one.difference)) ** 2 * pages
+        _pages_until(one, pages, plan, power, len(comparisons))
         for one in comparisons
         if math.isfinite(one.error) and one.error > 0 and abs(one.difference) > 3 * one.error
     ]
@@ -145,7 +148,21 @@ def pages_to_find(comparisons: Sequence[Comparison], pages: int, confidence: flo
     return math.ceil(min(needed))
 
 
-def shift_limit(confidence: float, power: float, family: int) -> float:
+def _pages_until(one: Comparison, pages: int, plan: ValidationPlan, power: float, family: int) -> float:
+    """Pages at which the limit has fallen to the shift seen: it falls with every page."""
+    shift = abs(one.difference)
+    log = optimize.brentq(lambda x: math.log(_limit(one, pages / math.exp(x), plan, power, family) / shift), 0.0, 60.0)
+    return math.exp(log)
+
+
+def _limit(one: Comparison, shorter: float, plan: ValidationPlan, power: float, family: int) -> float:
+    """The shift of a number that is found with that power by a run so many times shorter than the one it is from."""
+    known = replace(one, error=one.error * math.sqrt(shorter))
+    part = spent(information(known, plan.confidence, plan.power)) if math.isfinite(one.error) else 1.0
+    return shift_limit(plan.confidence, power, family / part) * known.error
+
+
+def shift_limit(confidence: float, power: float, family: float) -> float:
     """How many standard errors a shift must have to be called `different` with that power in a family of that size."""
     return float(stats.norm.isf((1 - confidence) / (2 * family)) + stats.norm.ppf(power))
 
@@ -154,7 +171,8 @@ def _pilot(
     scenario: Scenario, solution: Solution, plan: ValidationPlan, pages: int
 ) -> tuple[tuple[Comparison, ...], int]:
     rate = float(solution.measures["arrival_rate"])
-    least = least_pages(rate, settling(scenario, solution.solver.states), PILOT_REPLICATIONS)
+    start_up = StartUp(rate, settling(scenario, solution.solver.states), longest_stay(solution))
+    least = start_up.least_pages(PILOT_REPLICATIONS)
     settings = SampleSettings(seed=child_seed(plan.seed, scenario, MAIN), engine=plan.engine)
     time_each = max(pages, least) / PILOT_REPLICATIONS / rate
     sample = draw_sample(scenario, runs_after_warm_up(settings, time_each, PILOT_REPLICATIONS))

@@ -69,12 +69,12 @@ def run(sound: Scenario, simulated: Scenario, seed: int) -> tuple[tuple[Comparis
 def test_a_planted_fault_is_found(name):
     sound = FAULTS[name].sound()
     comparisons, sample = run(sound, FAULTS[name].simulated(sound), seed=1)
-    assert overall(judge(comparisons, PLAN.confidence)) == "different"
-    assert pages_to_find(comparisons, sample.pages) < PAGES
+    assert overall(judge(comparisons, PLAN.confidence, spending=True)) == "different"
+    assert pages_to_find(comparisons, sample.pages, PLAN) < PAGES
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_same_run_without_the_fault_is_not_accused(name):
     sound = FAULTS[name].sound()
     comparisons, _ = run(sound, sound, seed=2)
-    assert overall(judge(comparisons, PLAN.confidence)) != "different"
+    assert overall(judge(comparisons, PLAN.confidence, spending=True)) != "different"

@@ -157,8 +157,12 @@ def test_a_small_chain_is_solved_without_compiled_code(tmp_path):
 def test_the_version_stands_once_and_is_told_where_people_look():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     assert "version" not in project["project"]
-    assert f"version: {ct.__version__}\n" in (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\n## {ct.__version__}\n" in (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    citation = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {ct.__version__}\n" in citation
+    released = citation.partition("date-released: ")[2].partition("\n")[0]
+    changes = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert released
+    assert f"\n## {ct.__version__} ({released})\n" in changes
 
 
 def test_a_command_tells_of_a_foreign_package_too(tmp_path: Path):

@@ -13,6 +13,7 @@ from crawltwin.model import Scenario
 from crawltwin.model.checks import number
 from crawltwin.model.errors import Faults
 from crawltwin.model.results.display import Drawn
+from crawltwin.model.scenario import takes_scenario
 from crawltwin.work.progress import ProgressCallback
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class PollingCost(Drawn):
         return frame
 
 
+@takes_scenario
 def polling_cost(
     scenario: Scenario,
     distances: Sequence[float],

@@ -58,6 +58,9 @@ ROUNDS = 60
 SWEEPS = 8
 """Sweeps over the values between two bounds, at most."""
 
+SWEEP_WORK = 150
+"""Operations of a sweep for each state and action, with its share of the bounds and of the occupation."""
+
 CLOSE = 1e-7
 """Relative distance of bound and mean Bellman step at which the iteration stops."""
 
@@ -205,11 +208,12 @@ class WindowProcess(ModeChains, Relaxation):
         """
         costs = self._costs(question)
         values, occupied, actions, gain = self._begin(start)
-        bound = -np.inf
+        bound, swept = -np.inf, 0
         states, rates = self.states, self._rates
         for turn in range(ROUNDS):
             # A start that is nearly right needs little: short rounds first.
             sweeps = min(2 << turn, SWEEPS)
+            swept += sweeps
             for _ in range(sweeps):
                 improve_values(states, rates, costs, question.allowed, values, gain)
             # From the least value up: the bound needs values that are not negative.
@@ -235,7 +239,7 @@ class WindowProcess(ModeChains, Relaxation):
             gain,
         )
         regrets[~question.allowed] = np.inf
-        return Relaxed(bound, gain, earned, regrets, keep)
+        return Relaxed(bound, gain, earned, regrets, keep, SWEEP_WORK * swept * self.linear.size)
 
     def _begin(self, start: _Start | None) -> tuple[Values, Occupation, Actions, float]:
         B, total = self.scenario.arrivals.max_batch, int(self.states.first[-1])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from analytic.policy.branch_and_bound import Bounded, BranchAndBound, SearchSettings
+from analytic.policy.branch_and_bound import Bounded, BranchAndBound, Progress, SearchSettings
 from analytic.policy.decision import DecisionProcess, explicit_work
 from analytic.policy.modes import ModeChains
 from analytic.policy.tables import weights_of
@@ -47,6 +47,7 @@ def bound_thresholds(
     process: WindowProcess,
     table: tuple[int, ...],
     settings: SearchSettings = SearchSettings(tolerance=TOLERANCE, max_nodes=MAX_NODES),  # noqa: B008 - frozen
+    progress: Progress | None = None,
 ) -> Bounded:
     """The best threshold policy, from a good one, and a lower bound for all of them, over all sets of robots.
 
@@ -54,4 +55,5 @@ def bound_thresholds(
     """
     numbers = np.array(process.robot_numbers)
     everything = np.ones((process.scenario.capacity + 1, numbers.size), dtype=bool)
-    return BranchAndBound(process, everything, replace(settings, monotone=True)).run(np.searchsorted(numbers, table))
+    search = BranchAndBound(process, everything, replace(settings, monotone=True), progress)
+    return search.run(np.searchsorted(numbers, table))

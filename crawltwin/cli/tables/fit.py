@@ -19,6 +19,7 @@ _SHOWN = (
     "page_rate", "interval", "mean_count", "count_dispersion", "mean_gap", "scv", "mean_batch", "correlation_1",
     "correlation_10",
 )  # fmt: skip
+SIZES_SHOWN = 10
 _OF_GAPS = ("mean_gap", "scv", "mean_batch")
 """What a log of counts does not tell."""
 
@@ -26,11 +27,11 @@ _OF_GAPS = ("mean_gap", "scv", "mean_batch")
 def show_fit(result: FitResult, replayed: LossAgreement | None, assumed: list[str]) -> None:
     """The trace, the models of its gaps, batches, sizes, the verdict and what is only assumed."""
     answer = result.to_json()
-    _trace(answer["trace"], result.counted)
+    _trace(answer["trace"], result.counted, result.paused_share)
     _candidates(result)
     if result.counted:
         show_notes(result.cannot_tell, "Counts cannot tell", "")
-    sizes = ", ".join(f"{k}: {p:.3g}" for k, p in enumerate(answer["batch_sizes"][:10], start=1) if p > 0)
+    sizes = ", ".join(_batch_sizes(answer["batch_sizes"]))
     if result.season is not None and result.season.found:
         say(f"Time of day: {result.season.in_words()}.", style="bold")
     if not result.counted:
@@ -49,9 +50,19 @@ def show_fit(result: FitResult, replayed: LossAgreement | None, assumed: list[st
         say(f"Robots: {'; '.join(result.modes.words)}.")
     say(f"Verdict: {result.goodness.verdict} fit", style=STYLES[result.goodness.verdict])
     say(*(f"  - {words}" for words in result.goodness.words))
-    show_notes((*result.warnings, *assumed))
+    show_notes((*(note for note in result.warnings if note not in result.goodness.words), *assumed))
     if replayed is not None:
         say(f"Replayed through a buffer: {replayed.words}.")
+
+
+def _batch_sizes(shares: list[float]) -> list[str]:
+    """Shares of the batches by their pages: sizes up to `SIZES_SHOWN` one by one, larger ones in one entry."""
+    shown = [f"{k}: {p:.3g}" for k, p in enumerate(shares[:SIZES_SHOWN], start=1) if p > 0]
+    larger = [k for k, p in enumerate(shares, start=1) if p > 0 and k > SIZES_SHOWN]
+    if larger:
+        span = f"{larger[0]}" if len(larger) == 1 else f"{larger[0]} to {larger[-1]}"
+        shown.append(f"{span}: {sum(shares[SIZES_SHOWN:]):.3g}")
+    return shown
 
 
 def _candidates(result: FitResult) -> None:
@@ -74,7 +85,7 @@ def _candidates(result: FitResult) -> None:
         show_notes((f"{c.name}: {note}" for c in result.candidates for note in c.notes), "Note", "")
 
 
-def _trace(trace: dict[str, Any], counted: bool) -> None:
+def _trace(trace: dict[str, Any], counted: bool, paused_share: float) -> None:
     how = "found" if trace["detected"] else "given"
     say(f"{', '.join(trace['files'])}: {trace['format']} ({how})", style="bold")
     dropped = ", ".join(f"{count} {reason}" for reason, count in trace["dropped"].items()) or "none"
@@ -82,13 +93,14 @@ def _trace(trace: dict[str, Any], counted: bool) -> None:
     limit = "no limit" if cleaning["limit"] is None else f"gaps above {cleaning['limit']:.4g} s"
     found = len(cleaning["stretches"])
     stretches = "1 stretch" if found == 1 else f"{found} stretches"
+    paused = f" ({paused_share:.0%} of the time)" if cleaning["pauses"] else ""
     used = sum(1 for stretch in cleaning["stretches"] if stretch["used"])
     what = "intervals" if counted else "rows"
     batches = f"Batches ({batching['rule']}): gaps up to {batching['limit']:.4g} s join pages"
     say(
         f"{trace['rows']} {what}, {trace['deliveries']} delivered pages; dropped: {dropped}; {trace['broken']} broken "
         f"lines, {trace['out_of_order']} out of order, clock of {trace['resolution']:g} s",
-        f"Pauses ({cleaning['rule']}, {limit}): {cleaning['pauses']} cut, {stretches}, "
+        f"Pauses ({cleaning['rule']}, {limit}): {cleaning['pauses']} cut{paused}, {stretches}, "
         f"{used} used; squared coefficient of variation {number(cleaning['scv_before'], 4)} before, "
         f"{number(cleaning['scv_after'], 4)} after",
         *(() if counted else (batches,)),

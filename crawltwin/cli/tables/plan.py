@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crawltwin.cli.output import say, show_notes, show_table
 from crawltwin.plan.evidence.replayed import WORDS
 from crawltwin.plan.what_if.polling import HEADINGS
-from crawltwin.plan.wording import kind_of, with_interval
+from crawltwin.plan.wording import in_percent, kind_of, with_interval
 from crawltwin.report.inline import plain
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _show_choice(found: Plan) -> None:
     proved = found.certificate is not None and found.certificate.threshold_is_best
     say(
         f"{plain(found.cost_words)}{' No better backlog rule exists.' if proved else ''}",
-        f"The cost comes from: {', '.join(f'{one.words} {one.share:.1%}' for one in found.terms if one.cost)}.",
+        f"The cost comes from: {', '.join(f'{one.words} {in_percent(one.share)}' for one in found.terms if one.cost)}.",
     )
 
 

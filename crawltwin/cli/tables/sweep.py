@@ -35,7 +35,7 @@ def show_sweep(found: Sweep) -> None:
     else:
         names += ["loss_probability", "obsolescence_probability", "starvation_probability", "mean_sojourn_served"]
     rows = [[_cell(value) for value in row] for row in frame[names].itertuples(index=False)]
-    show_table("", [_heading(str(name)) for name in names], rows)
+    show_table("", [_heading(str(name)) for name in names], rows, keys=len(found.axes))
     if len(solved) > SHOWN:
         say(f"{len(solved) - SHOWN:,} more points are not shown; --out FILE has all.")
     if optimised:

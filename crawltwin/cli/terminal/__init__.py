@@ -1,1 +1,1 @@
-"""What belongs to the terminal: a dialogue that asks, and scripts with which a shell completes words."""
+"""What belongs to the terminal: progress, a dialogue that asks, and scripts with which a shell completes words."""

@@ -19,7 +19,7 @@ from crawltwin.model.files import check_writable
 from fitting.readers.base import Reader
 from fitting.readers.detection import detect
 from fitting.readers.input.streams import Source
-from fitting.readers.reading import FORMATS
+from fitting.readers.registry import known as known_readers
 from fitting.readers.settings import ReadOptions
 from fitting.readers.times import zones
 from fitting.readers.times.stamps import SECOND
@@ -148,7 +148,7 @@ class Watcher:
             self.tell(piece.note)
         if self._reader is None:
             known = self.state.facts.get("format")
-            self._reader = _named(known) or detect(Source(path, io.BytesIO(piece.text)), FORMATS)
+            self._reader = _named(known) or detect(Source(path, io.BytesIO(piece.text)), known_readers())
             _check_followed(self._reader)
             self.state.facts["format"] = self._reader.name
         found: list[float] = []
@@ -215,7 +215,7 @@ def alarm_words(alarm: dict[str, Any]) -> str:
 def _named(name: str | None) -> Reader | None:
     if name is None:
         return None
-    for reader in FORMATS:
+    for reader in known_readers():
         if reader.name == name:
             _check_followed(reader)
             return reader

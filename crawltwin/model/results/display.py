@@ -76,6 +76,13 @@ def measure_of(measures: Mapping[str, Any], name: str) -> Any:
         raise KeyError(f"measure must be one that this result has; got {name!r}. {way}") from None
 
 
+def shown_as_html(headline: str, columns: Mapping[str, Any]) -> str:
+    """A headline and columns of equal length, as a notebook shows them."""
+    import pandas as pd
+
+    return f"<p><strong>{escape(headline)}</strong></p>{frame_as_html(pd.DataFrame(columns))}"
+
+
 def frame_as_html(frame: pd.DataFrame) -> str:
     """A frame for people: numbers to six digits, units in the heads, the meaning of each measure, no long tails."""
     units = frame.attrs.get("units", {})
@@ -98,7 +105,8 @@ def frame_as_html(frame: pd.DataFrame) -> str:
         for row in shown.itertuples(index=False, name=None)
     )
     more = f"<p>{len(frame) - ROWS:,} more rows: <code>to_frame()</code> has them.</p>" if len(frame) > ROWS else ""
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{more}"
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div style="overflow-x:auto">{table}</div>{more}'
 
 
 def _cell(value: Any) -> str:

@@ -96,7 +96,7 @@ def _figure(standings: Sequence[Standing]) -> Figure:
         f"{len(others)} rules; the nearest costs {least:.2g} more than ours."
         if least > 0
         else "A rule is as cheap as ours.",
-        size=(5.6, 0.6 + 0.4 * len(others)),
+        height=0.7 + 0.36 * len(others),
     )
 
 

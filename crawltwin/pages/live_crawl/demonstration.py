@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from crawltwin.live.demo.demonstration import Course, Demonstration
 from crawltwin.live.demo.predictions import BAR, Judged
 from crawltwin.live.demo.settings import WEIGHTS
-from crawltwin.pages.crosscheck import VERDICT_TONES
+from crawltwin.pages.crosscheck import VERDICT_TONES, pages_missing
 from crawltwin.plan.wording import kind_of, with_interval
 from crawltwin.report import (
     COLOURS,
@@ -136,7 +136,6 @@ def _ratio_figure(found: Demonstration) -> Figure:
         paint,
         f"Measured over predicted with {confidence:.0%} intervals; one is a perfect prediction.",
         f"{len(ratios)} ratios of measured to predicted values; the worst prediction is off by {worst:.0%}.",
-        size=(5.6, 3.6),
     )
 
 
@@ -162,7 +161,7 @@ def _course_figure(course: Course, found: Demonstration, name: str) -> Figure:
         paint,
         f"The crawl under {course.policy}: pages that wait or are being indexed, and robots wanted.",
         f"Between 0 and {max(course.level)} pages are in the system, {mean:.1f} on average.",
-        size=(6.0, 3.0),
+        height=3.0,
     )
 
 
@@ -223,14 +222,15 @@ def _everything(found: Demonstration) -> Section:
         (
             one.prediction.policy.short,
             verdict.comparison.measure.replace("_", " "),
-            Cell(verdict.word, verdict.needs, VERDICT_TONES[verdict.word]),
+            Cell(verdict.word, tone=VERDICT_TONES[verdict.word]),
             _amount(verdict.comparison.measure, verdict.comparison.solved, verdict.comparison.solved_error),
             _amount(verdict.comparison.measure, verdict.comparison.simulated, low=verdict.low, high=verdict.high),
+            pages_missing(verdict),
         )
         for one in found.judged
         for verdict in one.verdicts
     ]
-    numbers = ("predicted (less and plus its doubt)", "measured (low to high)")
+    numbers = ("predicted (less and plus its doubt)", "measured (low to high)", "pages missing")
     heads: list[Column | str] = ["policy", "measure", "verdict", *[Column(name, "number") for name in numbers]]
     return Section("Every measure", [Table("Every measure of every policy", heads, rows, name="everything")])
 
@@ -251,4 +251,4 @@ def _amount(name: str, value: float, error: float = 0.0, low: float = math.nan, 
 
 def _word(one: Judged, name: str) -> Cell:
     found = next((verdict for verdict in one.verdicts if verdict.comparison.measure == name), None)
-    return Cell("not judged") if found is None else Cell(found.word, found.needs, VERDICT_TONES[found.word])
+    return Cell("not judged") if found is None else Cell(found.word, tone=VERDICT_TONES[found.word])

@@ -182,7 +182,7 @@ def elasticities(found: Sensitivity, measure: str | None = None) -> Figure:
 
     words = ", ".join(f"{clock} {slope:+.3g}%" for clock, slope in slopes.items())
     caption = f"Change of {name} for one percent more of each rate."
-    return draw("elasticities", paint, caption, f"Bars: {words}.", size=(5.6, 1.1 + 0.4 * len(slopes)))
+    return draw("elasticities", paint, caption, f"Bars: {words}.", height=1.1 + 0.36 * len(slopes))
 
 
 def approach_over_time(found: Transient, measure: str = "mean_pages") -> Figure:
@@ -285,4 +285,4 @@ def _bars_across(name: str, rows: Sequence[Bar], label: str, caption: str, marks
         style_axes(axes, label, "")
 
     words = "; ".join(f"{row[0]} {row[1]:.3g}, {row[2]:.3g} to {row[3]:.3g}" for row in rows)
-    return draw(name, paint, caption, f"Intervals: {words}.", size=(6.4, 1.1 + 0.3 * len(rows)))
+    return draw(name, paint, caption, f"Intervals: {words}.", height=1.1 + 0.3 * len(rows))

@@ -114,6 +114,11 @@ class ClockBounds:
         """The reading that was taken."""
         return next(one for one in self.readings if one.name == self.taken)
 
+    @property
+    def both(self) -> bool:
+        """Whether both readings could be fitted."""
+        return len(self.readings) == 2
+
     def objections(self) -> list[str]:
         """Clauses of what speaks against the model of the reading that was not taken."""
         return [
@@ -130,7 +135,7 @@ class ClockBounds:
             f"the clock's {tick} ticks hide how pages arrive within {within} ({self.companions:.3g} others share the "
             "tick of a page)"
         )
-        if len(self.readings) == 2:
+        if self.both:
             losses = [in_percent(one.lost) for one in self.readings]
             words += f", and from {losses[0]} to {losses[1]} of the pages are lost under this policy"
         else:
@@ -139,6 +144,8 @@ class ClockBounds:
 
     def choice_in_words(self) -> str:
         """How the policy was chosen, as a sentence."""
+        if not self.both:
+            return f"The policy was chosen for one reading of the clock, {WORDS[self.taken]}; no other could be fitted."
         asked = " and ".join(f"`{one.best}` ({WORDS[one.name]})" for one in self.readings)
         worst = max(one.above for one in self.readings)
         return (

@@ -26,7 +26,7 @@ from crawltwin.model.checks import FloatArray
 from crawltwin.plan.evidence.frontier import Growth, growth_of
 from crawltwin.plan.evidence.host_queues import HostQueues
 from crawltwin.plan.evidence.host_sizes import FOLLOWED, pages_left
-from crawltwin.plan.evidence.pace import shared_times, unforeseen
+from crawltwin.plan.evidence.pace import ONE_HOST, SEVERAL_HOSTS, Habits, shared_times, unforeseen
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.url_list import UrlList
 from crawltwin.plan.wording import in_time
@@ -42,7 +42,7 @@ ENDS = (0.05, 0.95)
 LONGER = 1.1
 """Hosts make the tail of a draw where it takes this many times as long as at the pace of the whole crawl."""
 KNOWN = 0.9
-"""Share of the pages whose host must be known."""
+"""Share of the pages whose host must be known, and from which on they are of one host."""
 
 
 FINISH_HEADINGS = ("what", "today", "under the policy")
@@ -72,8 +72,8 @@ class Finish:
         """The answer in a clause."""
         if math.isinf(self.median):
             return "no end in sight"
-        high = "without an end" if math.isinf(self.high) else in_time(self.high)
-        return f"{in_time(self.median)} (in nine of ten cases {in_time(self.low)} to {high})"
+        high = "without an end" if math.isinf(self.high) else in_time(self.high, digits=2)
+        return f"{in_time(self.median, digits=2)} (in nine of ten cases {in_time(self.low, digits=2)} to {high})"
 
     def to_json(self) -> dict[str, float | None]:
         """Plain numbers, in seconds; None for what has no end."""
@@ -92,6 +92,8 @@ class FinishTimes:
     today, plan : Finish
     pauses : int
         In the log.
+    linear : float or None
+        Seconds at the mean pace of the whole log, pauses included: the plain formula, of today's crawl.
     hosts_known : bool
         Whether the list tells how many URLs each host has.
     growth : Growth or None
@@ -104,6 +106,7 @@ class FinishTimes:
     today: Finish
     plan: Finish
     pauses: int
+    linear: float | None = None
     hosts_known: bool = False
     growth: Growth | None = None
     today_grown: Finish | None = None
@@ -113,6 +116,10 @@ class FinishTimes:
         """Both answers, and what limits them."""
         both = f"in {self.plan.in_words()} under the policy, in {self.today.in_words()} today"
         words = [f"{self.urls:,} URLs are fetched {both}; {_pauses(self.pauses)}.", self._limit()]
+        if self.linear is not None:
+            words.append(
+                f"At the mean pace of the whole log, pauses included, it would be {in_time(self.linear)} today."
+            )
         if self.growth is None or self.today_grown is None or self.plan_grown is None:
             words.append("Links that are found on the way are not counted: the log does not tell them.")
         elif math.isinf(self.today_grown.median):
@@ -151,6 +158,7 @@ class FinishTimes:
             "today": self.today.to_json(),
             "plan": self.plan.to_json(),
             "pauses": self.pauses,
+            "linear": self.linear,
             "with_links": None if self.growth is None else grown | {"new_urls_per_page": self.growth.now},
         }
 
@@ -178,19 +186,23 @@ def finish_times(
         raise InputError("urls must be given to tell when they are done; got none")
     growth = growth_of(fit.log, urls)
     found: list[list[Finish]] = []
-    for column, (scenario, over_day) in enumerate(under):
+    lists = [(completion(scenario, urls), solve(scenario).measures["arrival_rate"]) for scenario, _ in under]
+    # A short list takes longer than at the mean rate where it may begin in a slow phase. The pace of the log has its
+    # phases already: of the model only what sets the policy apart from today is left.
+    begun = urls / lists[1][1] / lists[1][0].mean
+    for column, ((done, rate), (_, over_day)) in enumerate(zip(lists, under, strict=True)):
         # The pace of the log has its own doubt: of the rates on resampled traces their ratio to today's is left.
         ratio = rates[:, column] / rates[:, 1] if rates.size else np.ones(1)
         own = over_day.measures["arrival_rate"] * ratio / np.median(ratio)
-        done, slower = completion(scenario, urls), solve(scenario).measures["arrival_rate"] / own
         counted = (None,) if growth is None else (None, growth)
-        found.append([finish_of(wanted, done, slower, fit, settings.seed, links) for links in counted])
+        found.append([finish_of(wanted, done, begun * rate / own, fit, settings.seed, links) for links in counted])
     (plan, *plan_grown), (today, *today_grown) = found
     return FinishTimes(
         urls,
         today=today,
         plan=plan,
         pauses=fit.cleaning.pauses,
+        linear=urls * float(fit.log.seconds[-1]) / int(_history(fit)[0][-1]),
         hosts_known=isinstance(wanted, UrlList),
         growth=growth,
         today_grown=next(iter(today_grown), None),
@@ -226,11 +238,20 @@ def finish_of(
     urls_drawn = np.where(ends, grown, urls)
     came, running = _history(fit)
     relative = done.mean / (urls * running[-1] / came[-1]) * rng.choice(slower, DRAWS)
-    shared = shared_times(came, running, urls_drawn, rng) * unforeseen(rng, DRAWS) * relative
+    habits = _habits(fit)
+    shared = shared_times(came, running, urls_drawn, habits, rng) * unforeseen(habits, rng, DRAWS) * relative
     times = _with_hosts(wanted, urls_drawn, shared, fit, running, rng)
     total = np.where(ends, times + _paused(times, fit, rng), np.inf)
     low, median, high = np.quantile(total, (ENDS[0], 0.5, ENDS[1]), method="inverted_cdf")
     return Finish(float(median), float(low), float(high), done.mean, float(np.mean(times > LONGER * shared)))
+
+
+def _habits(fit: FitResult) -> Habits:
+    """Those of crawls of one host where nearly all pages are known to be of one."""
+    if isinstance(fit.log, CountLog) or fit.log.host is None:
+        return SEVERAL_HOSTS
+    pages = np.unique(fit.log.host[fit.log.host != 0], return_counts=True)[1]
+    return ONE_HOST if pages.max(initial=0) >= KNOWN * fit.log.host.size else SEVERAL_HOSTS
 
 
 def _with_hosts(

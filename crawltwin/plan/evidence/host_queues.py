@@ -5,11 +5,11 @@ A list is done when its capacity has fetched all pages, and not before the host 
 slow hosts are the tail of most crawls. What each host has left is told by the list, or guessed (`host_sizes`). Two more
 things are learned from the log.
 
-*Whether hosts matter.* A list in random order has hosts that come at random and never run dry; then only the pace of
-the whole crawl counts. The likelihood of the hosts' silences, and that of the distances between pages of a host
-(regular, a gamma law, against exponential), give the probability that queues of hosts rule (`HostQueues.rule`). A
-crawl whose hosts run dry while others come in their place goes on like that and has no tail either
-(`HostQueues.replaced`).
+*Whether hosts matter.* A polite crawler hardly ever takes two pages of a host in a row while others wait; a crawl host
+by host does so most of the time, a list in random order as often as chance has it, and in both only the pace of the
+whole crawl counts. How often neighbours in the log have the same host, against chance, gives the probability that
+queues of hosts rule (`HostQueues.rule`). A crawl whose hosts run dry while others come in their place goes on like that
+and has no tail either (`HostQueues.replaced`).
 
 *How fast a host can be.* Its pace of late is a lower bound: while all workers are busy, hosts wait for them. The
 number of hosts from which on the workers are all busy has a posterior on a logarithmic grid: by the share of the
@@ -27,10 +27,10 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import digamma, expit, gammaln, logsumexp
+from scipy.special import expit, logsumexp
 
 from crawltwin.model.checks import FloatArray
-from crawltwin.plan.evidence.host_sizes import law_fits, silence_likelihood
+from crawltwin.plan.evidence.host_sizes import silence_likelihood
 from crawltwin.work.compiling import njit
 
 Index = npt.NDArray[np.intp]
@@ -38,15 +38,16 @@ Index = npt.NDArray[np.intp]
 RECENT = 20
 """Gaps of a host that tell its pace of late."""
 ENOUGH = 5
-"""Gaps of a host from which on their regularity is looked at."""
+"""Waits of a host from which on they tell its politeness."""
 LOOKED_AT = 300
 """Hosts with the most pages that tell when their fetches began."""
 WINDOWS = 12
 """Parts of the log whose rates are compared."""
 BUSY = np.geomspace(0.05, 20.0, 60)
 """Hosts from which on all workers are busy, relative to those that live now."""
-TEMPER = 0.25
-"""Power of the likelihood of gaps, which are not as independent as it takes them."""
+NEAR, TURNS = 24, 4
+"""Pages within which neighbours are compared with chance, since the hosts at work change slowly: so many, or these
+turns of all hosts (their effective number) where that is more."""
 SURE = 0.9
 """Largest probability that hosts which run dry are replaced."""
 DRY = 0.2
@@ -99,13 +100,6 @@ class HostQueues:
         return np.repeat(np.arange(self.keys.size), self.pages.astype(np.intp))
 
     @cached_property
-    def later(self) -> npt.NDArray[np.bool_]:
-        """Which pages, host by host, have one of the same host before them."""
-        later = np.ones(self.order.size, dtype=bool)
-        later[self.first] = False
-        return later
-
-    @cached_property
     def gap(self) -> FloatArray:
         """Seconds between two pages of a host of late; of hosts with one page the median of the others."""
         recent = np.maximum(self.first, self.last - RECENT)
@@ -139,10 +133,16 @@ class HostQueues:
 
     @cached_property
     def rule(self) -> float:
-        """Probability that queues of hosts rule, against a list whose pages come in random order."""
-        fits = law_fits(self.pages, self.silence)
-        in_favour = logsumexp(fits) - np.log(fits.size) + self._regularity() + np.log(PRIOR / (1 - PRIOR))
-        return float(expit(in_favour - np.log(self.silence).sum()))
+        """Probability that queues of hosts rule, against pages that come host by host or in random order."""
+        found, chance = avoidable_pairs(self.host_of_page)
+        return float(expit(politeness(found, chance) + np.log(PRIOR / (1 - PRIOR))))
+
+    @cached_property
+    def host_of_page(self) -> Index:
+        """Number of the host of each page, in the order of the log."""
+        host = np.empty(self.order.size, dtype=np.intp)
+        host[self.order] = self.owner
+        return host
 
     @cached_property
     def replaced(self) -> float:
@@ -154,22 +154,6 @@ class HostQueues:
         came = np.count_nonzero(self.order[self.first] >= pages - pages // 4)
         dry = np.count_nonzero((self.order[self.last] >= pages // 2) & (self.silence < DRY))
         return float(min(SURE, came / (dry / 2 + 1)))
-
-    def _regularity(self) -> float:
-        """Log evidence that pages of a host come as regularly as a gamma law, against an exponential one."""
-        distance = np.diff(self.order, prepend=0)[self.later].astype(float)
-        who = self.owner[self.later]
-        count = np.bincount(who, minlength=self.keys.size)
-        mean = np.bincount(who, distance, self.keys.size) / np.maximum(count, 1)
-        used = count[who] >= ENOUGH
-        if not used.any():
-            return 0.0
-        count = count[who][used]
-        # Divided by their own mean, the logarithms of m exponential distances are larger by log m - digamma(m).
-        logs = (np.log(distance[used] / mean[who][used]) + digamma(count) - np.log(count)).mean()
-        shape = np.geomspace(1.0, 100.0, 80)
-        gain = shape * np.log(shape) - gammaln(shape) + (shape - 1) * logs - shape + 1
-        return float(logsumexp(TEMPER * count.size * gain) - np.log(shape.size))
 
     @cached_property
     def prompt(self) -> float:
@@ -235,6 +219,39 @@ class HostQueues:
         gap = np.maximum(gap * np.minimum(busy, 1.0), np.where(hosts < 0, 0.0, self.fetch[hosts]))
         capacity = left.sum(axis=1) / shared * np.maximum(busy[:, 0], 1.0)
         return np.asarray(drained(left, gap, capacity))
+
+
+def avoidable_pairs(host: Index) -> tuple[float, float]:
+    """Neighbours of the same host that another order would have avoided: how many there are, and how many by chance.
+
+    Of w pages with c_1, c_2, ... of each host a random order has the mean sum c (c - 1) / w, and no order has fewer
+    than 2 max c - w - 1. Counted within pieces of the log.
+    """
+    shares = np.bincount(host) / host.size
+    piece = np.arange(host.size) // max(NEAR, int(TURNS / (shares @ shares)))
+    length = np.bincount(piece)
+    pieces, counts = np.unique(np.stack([piece, host]), axis=1, return_counts=True)
+    chance = np.bincount(pieces[0], counts * (counts - 1.0)) / length
+    largest = np.zeros(length.size)
+    np.maximum.at(largest, pieces[0], counts)
+    unavoidable = np.maximum(2 * largest - length - 1, 0)
+    same = np.bincount(piece[1:][(np.diff(host) == 0) & (np.diff(piece) == 0)], minlength=length.size)
+    return float((same - unavoidable).sum()), float((chance - unavoidable).sum())
+
+
+def politeness(found: float, chance: float) -> float:
+    """Log evidence of a polite crawl: pairs as a Poisson number, of a share s of chance below 1 (2 - 2 s) if polite.
+
+    Else that share is 1 for a random order, or more for host by host (its inverse uniform), each in half of the cases.
+    """
+    share = (np.arange(200) + 0.5) / 200
+    polite = _mean_exp(found * np.log(share) - chance * share + np.log(2 - 2 * share))
+    by_host = _mean_exp(-found * np.log(share) - chance / share)
+    return float(polite - np.logaddexp(by_host, -chance) + np.log(2))
+
+
+def _mean_exp(logs: FloatArray) -> float:
+    return float(logsumexp(logs) - np.log(logs.size))
 
 
 @njit(cache=True, nogil=True)

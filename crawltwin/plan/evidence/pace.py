@@ -5,16 +5,19 @@ mean so far, and the relative error has the variance :math:`\kappa (1/m + 1/n)`,
 page summed over its correlations; neighbouring batches of pages tell it. Beside that noise the pace may drift: on
 logarithmic scales T is taken as a Brownian motion, log T grows by :math:`p\,h + \sigma\sqrt h\,Z` while log n grows by
 h. With p = 1 and :math:`\sigma = 0` that is the steady crawl, and the forecast is "pages done over time elapsed"; p
-above 1 is a crawl that slows down. Crawls slow down far more often than they speed up for long (a beginning is slow
-while names are looked up), and the prior says so; half of it is the steady crawl. The posterior of p and
-:math:`\sigma` is summed on a grid, given T at half octaves of n back from the end of the log.
+above 1 is a crawl that slows down. The posterior of p and :math:`\sigma` is summed on a grid, given T at half octaves
+of n back from the end of the log.
 
 What the crawl has not met yet no log tells: a first stop, a host that hangs, a slow end. `unforeseen` makes the rest
-longer in half of the draws, so that the median stays that of the pace and the upper end is honest.
+longer in some of the draws.
+
+How often crawls slow down and how often something unforeseen happens is a matter of experience, and depends on the
+hosts (`Habits`): a crawl of one site mostly keeps its pace, one of several hosts slows down as they run dry or hang.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,15 +27,12 @@ from crawltwin.model.checks import FloatArray
 
 SLOPES = np.linspace(0.3, 2.7, 49)
 """Values of p."""
-SLOWER, FASTER, SLOWS = 0.5, 0.15, 0.9
-"""Prior of p where it is not 1: standard deviations above and below 1, and the probability of above."""
+SLOWER, FASTER = 0.5, 0.3
+"""Prior of p where it is not 1: standard deviations above and below 1."""
 MOTIONS = np.concatenate([[0.0], 0.0005 * 2.0 ** np.arange(12)])
 """Values of sigma squared, per factor e of pages."""
-STEADY, STILL = 0.5, 0.8
-"""Prior probability of p = 1, and that of sigma = 0."""
-UNFORESEEN, LENGTHENED = 0.5, 0.5
-"""Probability that something makes the rest longer which the log has not shown, and the mean of the logarithm of the
-factor then."""
+STILL = 0.5
+"""Prior probability of sigma = 0."""
 BATCHES = (8, 16, 32)
 """Batches into which the pages are cut to tell their noise."""
 FEW = 30
@@ -41,8 +41,34 @@ FEWEST, POINTS = 12, 12
 """Pages from which on T(n) is looked at, and points of it at most."""
 
 
+@dataclass(frozen=True)
+class Habits:
+    """What is known of crawls of a kind before the log.
+
+    Parameters
+    ----------
+    steady : float
+        Probability that p is 1.
+    slows : float
+        Probability that p is above 1 where it is not 1.
+    unforeseen : float
+        Probability that something makes the rest longer which the log has not shown.
+    lengthened : float
+        Mean of the logarithm of the factor then.
+    """
+
+    steady: float
+    slows: float
+    unforeseen: float
+    lengthened: float
+
+
+ONE_HOST = Habits(steady=0.6, slows=0.9, unforeseen=0.2, lengthened=0.5)
+SEVERAL_HOSTS = Habits(steady=0.6, slows=0.7, unforeseen=0.5, lengthened=0.5)
+
+
 def shared_times(
-    came: npt.NDArray[np.int64], running: FloatArray, urls: FloatArray, rng: np.random.Generator
+    came: npt.NDArray[np.int64], running: FloatArray, urls: FloatArray, habits: Habits, rng: np.random.Generator
 ) -> FloatArray:
     """Draws of the time that further pages take at the pace so far.
 
@@ -52,12 +78,14 @@ def shared_times(
         Pages that had come by these times, and the times without pauses; neither ever falls.
     urls : ndarray
         Further pages in each draw.
+    habits : Habits
+        Of crawls of this kind.
     """
     pages, elapsed, draws = int(came[-1]), float(running[-1]), urls.size
     noise = page_noise(came, running)
     at = _points(came, running)
     steps, grown = np.diff(np.log(came[at])), np.diff(np.log(running[at]))
-    slope, motion = _posterior(steps, grown, noise * _spread(came[at[:-1]], came[at[1:]]), rng, draws)
+    slope, motion = _posterior(habits, (steps, grown, noise * _spread(came[at[:-1]], came[at[1:]])), rng, draws)
     ahead = np.log1p(urls / pages)
     freedom = min(BATCHES[1], 1 + pages / 8)
     doubted = noise * freedom / rng.chisquare(freedom, draws)
@@ -66,10 +94,10 @@ def shared_times(
     return elapsed * np.expm1(np.clip(log_growth, 1e-9, 300.0))
 
 
-def unforeseen(rng: np.random.Generator, draws: int) -> FloatArray:
-    """Factors of the rest: 1 in half of the cases, else a Pareto law from 1 on."""
-    longer = rng.random(draws) < UNFORESEEN
-    return np.where(longer, np.exp(rng.exponential(LENGTHENED, draws)), 1.0)
+def unforeseen(habits: Habits, rng: np.random.Generator, draws: int) -> FloatArray:
+    """Factors of the rest: 1 where nothing happens, else a Pareto law from 1 on."""
+    longer = rng.random(draws) < habits.unforeseen
+    return np.where(longer, np.exp(rng.exponential(habits.lengthened, draws)), 1.0)
 
 
 def page_noise(came: npt.NDArray[np.int64], running: FloatArray) -> float:
@@ -98,12 +126,13 @@ def _points(came: npt.NDArray[np.int64], running: FloatArray) -> npt.NDArray[np.
 
 
 def _posterior(
-    steps: FloatArray, grown: FloatArray, noise: FloatArray, rng: np.random.Generator, draws: int
+    habits: Habits, seen: tuple[FloatArray, FloatArray, FloatArray], rng: np.random.Generator, draws: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Draws of p and of sigma squared from their posterior on the grid."""
+    """Draws of p and of sigma squared from their posterior on the grid, given growths of log n and log T, and noise."""
+    steps, grown, noise = seen
     slope, motion = (axis.ravel() for axis in np.meshgrid(np.append(SLOPES, 1.0), MOTIONS, indexing="ij"))
     prior = np.outer(
-        np.append((1 - STEADY) * _slope_prior(), STEADY),
+        np.append((1 - habits.steady) * _slope_prior(habits.slows), habits.steady),
         np.where(MOTIONS == 0, STILL, (1 - STILL) / (MOTIONS.size - 1)),
     ).ravel()
     variance = noise + motion[:, None] * steps
@@ -113,10 +142,10 @@ def _posterior(
     return slope[drawn], motion[drawn]
 
 
-def _slope_prior() -> FloatArray:
+def _slope_prior(slows: float) -> FloatArray:
     """Probabilities of `SLOPES`: two halves of normal laws that meet at 1."""
     slower, faster = (
         np.where(side, np.exp(-(((SLOPES - 1) / doubt) ** 2) / 2), 0.0)
         for side, doubt in ((SLOPES >= 1, SLOWER), (SLOPES < 1, FASTER))
     )
-    return np.asarray(SLOWS * slower / slower.sum() + (1 - SLOWS) * faster / faster.sum())
+    return np.asarray(slows * slower / slower.sum() + (1 - slows) * faster / faster.sum())

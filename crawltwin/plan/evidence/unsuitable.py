@@ -138,10 +138,10 @@ def _safe_delay(delay: float, service_mean: float | None) -> str:
 def limits_of(fit: FitResult) -> tuple[str, ...]:
     """Clauses of what in a log that could be fitted makes the plan provisional."""
     doubts = fit.log.doubts if isinstance(fit.log, RawLog) else ()
-    words = [*doubts, *fit.stationarity.words, *fit.cleaning.words, *fit.regular]
-    if fit.stationarity.changed and fit.season is not None and fit.season.too_short:
+    words = [*doubts, *fit.stationarity.words, *fit.cleaning.words, *fit.batches.words, *fit.regular]
+    if fit.stationarity.changed and fit.season is not None and fit.season.too_short and not fit.season.possible:
         words.append(fit.season.too_short_in_words())
-    silent = _paused_share(fit)
+    silent = fit.paused_share
     if silent > SILENT:
         words.append(
             f"the crawler stood still for {silent:.0%} of the log, and what the crawl is like after another start is "
@@ -154,11 +154,6 @@ def limits_of(fit: FitResult) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _paused_share(fit: FitResult) -> float:
-    span = float(fit.log.seconds[-1]) if len(fit.log) else 0.0
-    return fit.cleaning.paused_seconds / span if span > 0 else 0.0
-
-
 def remarks_on(fit: FitResult, settings: PlanSettings) -> tuple[str, ...]:
     """What else the reader should know of a log that could be fitted."""
     gaps = fit.batches.segments.gaps
@@ -166,7 +161,7 @@ def remarks_on(fit: FitResult, settings: PlanSettings) -> tuple[str, ...]:
     paused = fit.cleaning.paused_seconds
     if paused > 0:
         words.append(
-            f"Paused {in_time(paused)} of {in_time(float(fit.log.seconds[-1]))} ({_paused_share(fit):.0%}) in "
+            f"Paused {in_time(paused)} of {in_time(float(fit.log.seconds[-1]))} ({fit.paused_share:.0%}) in "
             f"{fit.cleaning.pauses} pause{'s' if fit.cleaning.pauses > 1 else ''}, cut out here: the plan holds while "
             "the crawler runs."
         )

@@ -56,11 +56,14 @@ class Quantity:
         For people.
     change : callable
         Scenario and value to the changed scenario.
+    duration : bool
+        Whether its values are times.
     """
 
     kind: Kind
     words: str
     change: Callable[[Scenario, Any], Scenario]
+    duration: bool = False
 
 
 def _robots(arrivals: ControlledArrivals, most: int) -> ControlledArrivals:
@@ -105,7 +108,7 @@ QUANTITIES: Mapping[str, Quantity] = {
         "real", "indexing speed, times the present one", lambda s, v: s.replace(service=s.service.scaled(v))
     ),
     "service.mean": Quantity(
-        "real", "mean indexing time", lambda s, v: s.replace(service=s.service.scaled(s.service.mean / v))
+        "real", "mean indexing time", lambda s, v: s.replace(service=s.service.scaled(s.service.mean / v)), True
     ),
     "arrivals.scale": Quantity(
         "real",
@@ -113,7 +116,7 @@ QUANTITIES: Mapping[str, Quantity] = {
         lambda s, v: s.replace(arrivals=s.arrivals.scaled(v)),
     ),
     "obsolescence.scale": Quantity("real", "speed of becoming obsolete", lambda s, v: _stale(s, v, to_mean=False)),
-    "obsolescence.mean": Quantity("real", "mean time until obsolete", lambda s, v: _stale(s, v, to_mean=True)),
+    "obsolescence.mean": Quantity("real", "mean time until obsolete", lambda s, v: _stale(s, v, to_mean=True), True),
     "admission": Quantity("word", "what happens to a batch that does not fit", lambda s, v: s.replace(admission=v)),
     **{
         f"cost.{field.name}": Quantity("real", f"weight of {field.name} in the cost", _weights(field.name))

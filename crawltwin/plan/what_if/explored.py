@@ -98,6 +98,10 @@ class Explored:
     fetches_per_robot : int
     day : str
         What a reader should know where the rate follows the time of day; empty where it does not.
+    indexed_today : float or None
+        Pages that are indexed per second today, where it is known.
+    unheeded : str
+        What decided the plan and is not on the page, as sentences; empty where there is nothing.
     """
 
     scenario: Scenario
@@ -109,6 +113,8 @@ class Explored:
     limits: Limits | None = None
     fetches_per_robot: int = 1
     day: str = ""
+    indexed_today: float | None = None
+    unheeded: str = ""
 
     @property
     def weights(self) -> dict[str, float]:
@@ -121,14 +127,25 @@ class Explored:
 
     @property
     def bounds(self) -> dict[str, float | None]:
-        """Limits with which the page begins, by the names of `CRITERIA`."""
+        """Limits with which the page begins, by the names of `CRITERIA`; `indexed` is a share of today's pages."""
         if self.limits is None:
             return {}
-        return {"lost": self.limits.lose_at_most, "stale": self.limits.stale_at_most}
+        found = {"lost": self.limits.lose_at_most, "stale": self.limits.stale_at_most}
+        return found | {"indexed": self.limits.index_at_least}
 
 
-def explored_policies(optimum: Optimum, settings: PlanSettings | None = None, day: DayPlan | None = None) -> Explored:
+def explored_policies(
+    optimum: Optimum,
+    settings: PlanSettings | None = None,
+    day: DayPlan | None = None,
+    *,
+    indexed_today: float | None = None,
+    two_readings: bool = False,
+) -> Explored:
     """Everything that the page needs; averages over the day where the rate follows it.
+
+    `indexed_today` are the pages that are indexed per second today; with `two_readings` the plan's policy was chosen
+    for both readings of a coarse clock.
 
     Cost: for each part of the day an evaluation of every policy at each speed, and one for the level distributions.
     """
@@ -136,9 +153,11 @@ def explored_policies(optimum: Optimum, settings: PlanSettings | None = None, da
     scenario, said = optimum.scenario, settings or PlanSettings()
     # Policies of robots that finish their fetch are solved one by one: fewer of them, without distributions of levels.
     plain = scenario.arrivals.kind != "fetching"
-    chosen = np.sort(np.argsort(optimum.costs, kind="stable")[: MOST if plain else FEW])
-    tables, rates = optimum.tables[chosen], optimum.rates[chosen]
     own = np.array(table_of(optimum.best.robots, optimum.best.thresholds, scenario.capacity))
+    # Limits may choose a policy that is far from the cheapest: it is always among those on the page.
+    cheapest = np.argsort(optimum.costs, kind="stable")[: MOST if plain else FEW]
+    chosen = np.union1d(cheapest, np.flatnonzero((optimum.tables == own).all(axis=1)))
+    tables, rates = optimum.tables[chosen], optimum.rates[chosen]
     measured = _measured(rates)
     levels = None
     if plain and single_clock(scenario):
@@ -169,7 +188,22 @@ def explored_policies(optimum: Optimum, settings: PlanSettings | None = None, da
         said.limits,
         said.fetches_per_robot,
         "" if day is None else _day_words(day),
+        indexed_today,
+        _unheeded(said.limits, two_readings),
     )
+
+
+def _unheeded(limits: Limits | None, two_readings: bool) -> str:
+    """What decided the plan beside the weights and limits that can be moved."""
+    words = []
+    if limits is not None and limits.index_within is not None:
+        alone = Limits(index_within=limits.index_within).in_words()
+        words.append(f"The plan also had to {alone}, which is not checked here: the best policy may be another one.")
+    if two_readings:
+        words.append(
+            "The plan's policy was chosen for both readings of a coarse clock; the likelier one is shown here."
+        )
+    return " ".join(words)
 
 
 def _day_words(day: DayPlan) -> str:

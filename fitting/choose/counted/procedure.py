@@ -96,7 +96,7 @@ def fit_counts(log: CountLog, options: FitOptions, progress: Callable[[str], Non
         obsolescence=None,
         visits=(0, 0),
         goodness=assess_counts(final.model, process, data, findings),
-        warnings=(*log.notes, *words, *findings, *failed, *_approximate(scaled)),
+        warnings=(*log.notes, *words, *cleaning.cut_words, *findings, *failed, *_approximate(scaled)),
         seed=options.seed,
         cannot_tell=cannot_tell(data, process.mean_batch),
         seconds=time.perf_counter() - began,
@@ -113,6 +113,10 @@ def _changes(log: CountLog, pages: Float, cleaning: Cleaning, period: float | No
     found, words = even.stationarity, []
     if even.season is not None and even.season.found:
         words.append(f"{even.season.in_words()}: one model of the counts averages over it; give the hours of interest")
+    if even.season is not None and even.season.possible is not None:
+        words.append(f"{even.season.possible_in_words()}; one model of the counts averages over it")
+    if even.other is not None:
+        words.append(even.other.in_words(calendar))
     if found.changed:
         low, high = min(found.levels), max(found.levels)
         words.append(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+ONE_PER_LINE = "JSON must stand in one object per line: jq -c '.[]' makes that of an array, jq -c . of long objects."
 DEEPEST = 3
 """Levels of nested objects whose names are looked at."""
 

@@ -19,6 +19,8 @@ MORE, FULL, NO_RECORD, NO_END, NO_LENGTH = 0, 1, 2, 3, 4
 KIND, LENGTH, HTTP, STATUS, PART, DATE, ADDRESS, DIGEST, MEDIA = 0, 1, 2, 3, 4, 5, 7, 9, 11
 """Columns of the table; the last four are two columns each, where a text begins and where it ends."""
 WIDTH = 13
+CUT = -2
+"""In the column `HTTP`: the file ends within the HTTP headers."""
 
 _WARC, _HTTP, _HTTP_COLON, _HTTPS_COLON, _NAMES = (
     np.frombuffer(text, np.uint8) for text in (b"WARC/", b"HTTP/", b"http:", b"https:", b"warc-")
@@ -113,7 +115,10 @@ def _web_address(text: Bytes, at: int, end: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def _http(text: Bytes, at: int, length: int, final: bool, row: Int) -> bool:
-    """Status, type and length of the HTTP headers that begin here; False where more bytes are needed to tell."""
+    """Status, type and length of the HTTP headers that begin here; False where more bytes are needed to tell.
+
+    Where the file ends within the headers, what their last line tells is not taken, and their length is `CUT`.
+    """
     end = min(at + min(length, MAX_HEADERS), text.size)
     cut = end < at + min(length, MAX_HEADERS)
     line, typed = at, False
@@ -124,8 +129,11 @@ def _http(text: Bytes, at: int, length: int, final: bool, row: Int) -> bool:
         if line > at and stop >= 0 and (stop == line or (stop == line + 1 and text[line] == _RETURN)):
             row[HTTP] = stop + 1 - at
             break
-        if stop < 0 and cut and not final:
-            return False
+        if stop < 0 and cut:
+            if not final or line == at:
+                return False
+            row[HTTP] = CUT
+            break
         if not typed:
             name, first, until = _field(text, line, last)
             if _is(text, line, name, _MEDIA):
@@ -134,7 +142,7 @@ def _http(text: Bytes, at: int, length: int, final: bool, row: Int) -> bool:
             row[HTTP] = end - at
             break
         line = stop + 1
-    row[STATUS] = _status(text, at, at + row[HTTP])
+    row[STATUS] = _status(text, at, line if row[HTTP] == CUT else at + row[HTTP])
     return True
 
 
@@ -151,7 +159,8 @@ def scan_records(text: Bytes, at: int, final: bool, table: Int) -> tuple[int, in
     final : bool
         Whether the file ends where `text` does.
     table : int array
-        Filled: the columns are named in this module. `HTTP` is -1 where no HTTP headers belong to the record.
+        Filled: the columns are named in this module. `HTTP` is -1 where no HTTP headers belong to the record,
+        `CUT` where the file ends within them.
 
     Returns
     -------
@@ -216,6 +225,6 @@ def scan_records(text: Bytes, at: int, final: bool, table: Int) -> tuple[int, in
             and _web_address(text, row[ADDRESS], row[ADDRESS + 1])
             and not _http(text, body, length, final, row)
         ):
-            return rows, at, MORE
+            return rows, at, NO_END if final else MORE
         at = body + length
         rows += 1

@@ -10,6 +10,7 @@ import numpy as np
 
 from fitting.readers.columns import Columns, joined
 from fitting.readers.raw_log import resolution
+from fitting.readers.times.set_back import find_set_back
 from fitting.readers.times.stamps import SECOND, Int
 from fitting.readers.whole.repeats import Marks, Repeats, doubled, find_repeats
 
@@ -104,6 +105,26 @@ class Rows:
         """Change the times of each file."""
         for first, last in zip(self._first, [*self._first[1:], self.columns.time.size]):
             self.columns.time[first:last] = change(self.columns.time[first:last])
+
+    def undo_set_back(self, starts: Int | None) -> tuple[Int | None, list[str], list[str]]:
+        """Move what stands behind a clock that was set back; beginnings of runs with those of its parts, words, doubts.
+
+        Of several files nothing is moved: what lies behind the moved part of one may stand in another.
+        """
+        words: list[str] = []
+        doubts: list[str] = []
+        time = self.columns.time
+        for name, first, last in zip(self._names, self._first, [*self._first[1:], time.size]):
+            own = time[first:last]
+            found = find_set_back(own)
+            if found is None:
+                continue
+            found = replace(found, undone=found.undone and len(self._names) == 1)
+            (words if found.again else doubts).append(found.words(name))
+            if found.undone:
+                starts = found.moved_starts(own, starts)
+                self.columns.time = found.moved(own)
+        return starts, words, doubts
 
     def sort(self) -> int:
         """Put all in order of time; how many rows were earlier than the row before them in their file."""

@@ -73,11 +73,14 @@ def test_the_verdict_tells_right_from_wrong():
     data = Segments.of(gaps)
     good = assess(TRUTH, TRUTH.bmap(), data)
     assert good.verdict == "good", good.words
+    assert good.faults == ()
     assert good.model_correlations[:3] == pytest.approx([TRUTH.bmap().correlation(k) for k in (1, 2, 3)], abs=1e-10)
     rate = 1 / gaps.mean()
     poisson = GeneralMap(np.array([[-rate]]), np.array([[rate]]))
     poor = assess(poisson, BMAP.poisson(rate), data)
     assert poor.verdict == "poor"
+    assert poor.faults
+    assert not any(" met " in word for word in poor.faults)
     assert poor.model_idc == pytest.approx(1.0)
     assert poor.model_idi == pytest.approx(1.0)
     assert any("correlations" in words and "missed" in words for words in poor.words)

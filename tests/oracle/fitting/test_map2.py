@@ -124,7 +124,7 @@ def test_bounds_are_named():
     assert "squared coefficient of variation must be at least 1/2; got 0.2" in str(from_moments(1, 0.2, 0.0).verdict)
     assert "third moment must be above" in str(from_moments(1, 1.2, 0.0, 1.0).verdict)
     assert "third moment must be in [" in str(from_moments(1, 0.8, 0.0, 50.0).verdict)
-    assert "decay of the correlations must be in" in str(from_moments(1, 3.0, 1.5).verdict)
+    assert "decay of the correlations must be at least" in str(from_moments(1, 3.0, 1.5).verdict)
     assert from_moments(1, 3.0, 1.5).verdict.nearest["decay"] < 1
     with pytest.raises(InputError, match="mean must be positive and finite; got -1"):
         from_moments(-1, 1.0, 0.0)

@@ -10,11 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from crawltwin.cli.main import COMMANDS, main
-from crawltwin.cli.output import number, progress, to_json
+from crawltwin.cli.output import number, to_json
+from crawltwin.cli.tables.fit import show_fit
 from crawltwin.model import MEASURES, Scenario, examples
+from fitting import FitOptions, fit
 from tests.unit.model.wrong_scenarios import WRONG
 
 
@@ -253,7 +256,16 @@ def test_json_has_no_nan_and_numbers_read_well():
     assert number(0.123456789) == "0.123457"
 
 
-def test_progress_stays_silent_when_work_is_short(capsys):
-    with progress("working") as update:
-        update(1, 2)
-    assert capsys.readouterr().err == ""
+def test_fit_shows_large_batches_and_how_much_was_cut(tmp_path, capsys):
+    """One batch in 25 has 11 or 30 pages: the terminal tells their share, and the time of the pause that was cut."""
+    rng = np.random.default_rng(9)
+    sizes = np.ones(500, dtype=int)
+    sizes[::50], sizes[25::50] = 30, 11
+    times = 1.46e9 + np.cumsum(rng.exponential(2.0, 500))
+    times[200:] += 9 * (times[-1] - times[0])
+    path = tmp_path / "batches"
+    path.write_text("\n".join(f"{t:.3f}" for t in np.repeat(times, sizes)))
+    show_fit(fit(path, options=FitOptions(methods=("poisson",), repetitions=20, refits=0)), None, [])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Batch sizes 1: 0.96, 11 to 30: 0.04;" in shown
+    assert "1 cut (90% of the time)" in shown

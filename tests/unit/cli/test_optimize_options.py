@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+from contextlib import contextmanager
 
 import pytest
 
@@ -33,6 +35,54 @@ def test_certify_for_people(paper, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "No level-based policy, threshold or not, beats the best threshold policy" in out
     assert "Every threshold policy was evaluated" in out
+
+
+def test_an_impatient_user_gets_the_policy_and_the_bounds_found_by_then(tmp_path, monkeypatch, capsys):
+    scenario, out = tmp_path / "thinned.toml", tmp_path / "best.json"
+    examples.load("thinned").replace(policy=None, capacity=8).write(scenario)
+    told = []
+
+    @contextmanager
+    def pressed(words, options):
+        def update(done, total, now=""):
+            told.append((words, done, total, now))
+            if words.startswith("looking") and done == 2:
+                signal.raise_signal(signal.SIGINT)
+
+        yield update
+
+    monkeypatch.setattr("crawltwin.cli.optimize.progress", pressed)
+    before = signal.getsignal(signal.SIGINT)
+    assert main(["optimize", str(scenario), "--certify", "--json", "--out", str(out)]) == 130
+    assert signal.getsignal(signal.SIGINT) is before
+    found = answer(capsys)
+    assert found == json.loads(out.read_text())
+    assert found["certificate"]["reason"] == "the search was interrupted after 2 nodes"
+    assert found["certificate"]["level"]["lower_bound"] <= found["certificate"]["level"]["cost"]
+    # Progress was told for the proof too, with what is still open.
+    proof = [one for one in told if one[0].startswith("looking")]
+    assert all("open; Ctrl-C ends the search" in now for _, _, _, now in proof)
+
+
+def test_pressed_twice_it_is_an_interrupt(paper, monkeypatch, capsys):
+    @contextmanager
+    def pressed(words, options):
+        def update(done, total, now=""):
+            if words.startswith("looking"):
+                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
+
+        yield update
+
+    monkeypatch.setattr("crawltwin.cli.optimize.progress", pressed)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert main(["optimize", paper, "--certify", "--json"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "crawltwin: interrupted; nothing was written\n"
 
 
 def test_constraints(paper, tmp_path, capsys):

@@ -27,6 +27,24 @@ def test_every_setting_is_an_option_of_both_commands(kind, command):
     assert {setting.option for _, setting in settings_of(kind)} <= _options(command)
 
 
+@pytest.mark.parametrize("command", [fit_command, plan_command])
+def test_both_commands_say_who_reads(command):
+    assert {"--workers", "--cluster"} <= _options(command)
+
+
+def test_a_plan_reads_with_the_workers_that_it_is_given(monkeypatch, tmp_path):
+    told = {}
+
+    def found(log, settings, **how):
+        told.update(how)
+        raise InputError("enough")
+
+    monkeypatch.setattr("crawltwin.plan.decide.plan", found)
+    assert main(["plan", str(tmp_path), "--workers", "2", "--cluster", "tcp://host:8786", "--member", "logs/*"]) == 2
+    assert (told["workers"], told["reading"].workers, told["reading"].cluster) == (2, 2, "tcp://host:8786")
+    assert told["reading"].member == "logs/*"
+
+
 @pytest.fixture
 def mixture(tmp_path):
     rows = [

@@ -18,7 +18,7 @@ from fitting.readers.columns import Columns, joined
 from fitting.readers.formats.structured import json_lines
 from fitting.robots.fetches import Fetches, InFlight
 from fitting.trace.batches import sensitivity
-from fitting.trace.cleaning import holding_half
+from fitting.trace.pauses import holding_half
 from fitting.trace.samples import Samples
 from fitting.trace.ticks import count_ticks
 

@@ -79,7 +79,7 @@ def test_less_than_two_periods_are_never_a_season():
     assert not found.season.found
     assert found.season.too_short
     assert np.isnan(found.season.p)
-    assert "a cycle cannot be told from a trend" in found.words[-1]
+    assert "cannot be confirmed, since the log covers 1.6 of the two days that are needed" in found.words[-1]
     # The same times with a period of half of the length: two of them and more.
     assert evened(drawn(lambda t: swing(0.1, 0.9)(4 * t), DAY, 0.2, rng()), period=DAY / 4).season.found
     assert evened(strong, period=None).season is None

@@ -39,12 +39,36 @@ def test_a_tenfold_step_is_told(after, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_large_swing_of_less_than_two_days_is_told(seed):
-    swing = judged(drawn(lambda t: 0.1 * (1 + 0.9 * np.sin(2 * np.pi * t / DAY)), 1.6 * DAY, 0.19, seed))
+@pytest.mark.parametrize("days", [1.0, 1.6])
+def test_a_large_swing_of_less_than_two_days_is_told_as_a_possible_cycle(days, seed):
+    """19-fold, as an hourly mean 16-fold; sines for the logarithm of the rate flatten the trough a little."""
+    swing = judged(drawn(lambda t: 0.1 * (1 + 0.9 * np.sin(2 * np.pi * t / DAY)), days * DAY, 0.19, seed))
     assert not swing.stationarity.stationary
     assert not swing.season.found
-    assert "the mean gap changes" in swing.words[0]
-    assert "a cycle cannot be told from a trend" in swing.words[0]
+    pace = swing.season.possible.cells
+    assert 11 < pace.max() / pace.min() < 22
+    assert "-fold" in swing.words[0]
+    assert f"the log covers {days:.1f} of the two days that are needed" in swing.words[0]
+    # On the clock of the swing nothing changes any more, and the mean rate is kept.
+    assert not swing.stationarity.changed
+    assert swing.stationarity.latest == 1.0
+    assert swing.segments.gaps.sum() == pytest.approx(swing.segments.gaps.size / 0.1, rel=0.2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("days", [1.0, 1.6])
+def test_what_does_not_come_back_is_no_possible_cycle(days, seed):
+    """Neither a constant rate, nor stopped nights, nor a step, nor a ramp."""
+    span = days * DAY
+    for rate, most in (
+        (lambda t: 0.05 + 0 * t, 0.05),
+        (lambda t: 0.05 * (abs(t % DAY / HOUR - 8) < 6), 0.05),
+        (lambda t: np.where(t < span / 2, 0.03, 0.1), 0.1),
+        (lambda t: 0.02 * (1 + 3 * t / span), 0.08),
+    ):
+        found = judged(drawn(rate, span, most, seed))
+        assert found.season.possible is None
+        assert all("two days are needed to tell a cycle from a trend" in words for words in found.words)
 
 
 @pytest.mark.parametrize("seed", range(5))

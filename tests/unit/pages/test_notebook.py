@@ -160,3 +160,15 @@ print([name for name in ("matplotlib", "jinja2") if name in sys.modules])
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize("method", ["auto", "matrix-free"])
+def test_the_law_of_the_time_in_the_system_tells_its_means_not_its_matrices(method):
+    solution = ct.solve(ct.load("paper").replace(capacity=3), method=method)
+    words = repr(solution.sojourn)
+    assert f"served {solution.measures['mean_sojourn_served']:.6g}" in words
+    assert "array" not in words and len(words) < 200
+
+
+def test_wide_tables_scroll_inside_a_notebook():
+    assert '<div style="overflow-x:auto"><table>' in ct.optimize(ct.load("paper"))._repr_html_()

@@ -58,6 +58,22 @@ def test_the_same_log_gives_the_same_plan(made, capsys):
     assert json.loads(capsys.readouterr().out)["differences"] == []
 
 
+def test_a_policy_file_that_is_not_the_plan_s_is_told(made, tmp_path, capsys):
+    """Crawlers obey policy.json: who changed it there is told, and one that is no object is refused."""
+    log, report = made
+    other = tmp_path / "report"
+    other.mkdir()
+    held = json.loads((report / "policy.json").read_text())
+    held["table"][0] += 1
+    (other / "report.json").write_bytes((report / "report.json").read_bytes())
+    (other / "policy.json").write_text(json.dumps(held))
+    assert main(["plan", str(log), "--check", str(other), "--json"]) == 1
+    (line,) = json.loads(capsys.readouterr().out)["differences"]
+    assert line.startswith("policy.json.table[0]: was ")
+    (other / "policy.json").write_text("7")
+    assert main(["plan", str(log), "--check", str(other)]) == 2
+
+
 def test_a_changed_number_and_another_log_are_told(made, tmp_path):
     report = made[1]
     held = json.loads((report / "report.json").read_text())

@@ -151,6 +151,9 @@ def test_terminal_page_and_json_begin_with_the_verdict(found, capsys, monkeypatc
     report = plan_report(found, "crawltwin plan demo.crawl.log")
     assert report.summary[0].startswith(f"**{found.verdict.word}**: ")
     assert report.sections[0].title == "Today and recommended"
+    assert all(words[0].isupper() and words.endswith(".") for words in report.unconfirmed)
+    assert " 0.0%" not in said  # a share that is not 0 is not told as 0
+    assert "](explore.html)" in str(report.sections)
     answer = found.to_json()
     assert next(iter(answer)) == "verdict"
     assert answer["verdict"]["exit_code"] == found.verdict.exit_code

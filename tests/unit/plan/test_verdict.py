@@ -17,7 +17,7 @@ from crawltwin.plan.result import Plan
 from crawltwin.plan.settings import PlanSettings
 
 LOG = {"counted": False, "batches": SimpleNamespace(segments=None)}
-POOR = SimpleNamespace(verdict="poor", words=("tails differ",))
+POOR = SimpleNamespace(verdict="poor", words=("no dependence is left", "tails differ"), faults=("tails differ",))
 
 
 MEASURES = solve(examples.load("paper")).measures

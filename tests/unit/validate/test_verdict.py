@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import DescrStatsW
 
-from validate.verdict import Comparison, holm, judge, overall, reach
+from validate.verdict import Comparison, holm, information, judge, overall, reach
 
 
 def comparison(difference: float, error: float = 1.0, margin: float = 3.0, freedom: int = 99, **more) -> Comparison:
@@ -69,6 +69,45 @@ def test_false_difference_claims_stay_below_the_nominal_rate_over_a_family():
     # Holm's bound is 10%; ten independent tests reach 1 - (1 - 0.01)^10 = 9.6%.
     assert stats.binomtest(alarms, families, 0.1, alternative="greater").pvalue > 0.001
     assert alarms / families == pytest.approx(1 - 0.99**10, abs=0.04)
+
+
+def test_a_first_look_may_use_the_square_of_its_share_of_the_level():
+    # Known to the planned precision the margin is `reach` errors wide; ten times fewer pages leave a tenth of that.
+    margin = reach(0.99, 0.99) / math.sqrt(10)
+    assert information(comparison(0.0, margin=margin), 0.99, 0.99) == pytest.approx(0.1)
+    for p, word in ((0.9e-4, "different"), (1.1e-4, "inconclusive")):
+        found = comparison(float(stats.t.isf(p / 2, 99)), margin=margin)
+        assert judge([found])[0].word == "different"
+        (verdict,) = judge([found], spending=True)
+        assert verdict.word == word
+        assert verdict.p_difference == pytest.approx(100 * p)
+
+
+def test_a_run_of_the_planned_length_and_what_no_length_settles_have_the_whole_level():
+    for found in (
+        comparison(4.0, margin=reach(0.99, 0.99)),
+        comparison(4.0, margin=0.0),
+        comparison(0.4, error=0.0, margin=0.1),
+    ):
+        assert information(found, 0.99, 0.99) == pytest.approx(1.0)
+        plain, spent = judge([found])[0], judge([found], spending=True)[0]
+        assert (plain.word, plain.p_difference) == (spent.word, pytest.approx(spent.p_difference))
+
+
+def test_looks_that_are_doubled_until_all_is_settled_err_at_most_a_third_more_often_than_one():
+    rng, confidence, alarms, series = np.random.default_rng(4), 0.8, [0, 0], 200
+    lengths = [2.0**-power for power in range(6, -1, -1)]
+    for _ in range(series):
+        looks = [
+            comparison(float(stats.t.rvs(99, random_state=rng)) / math.sqrt(t), 1 / math.sqrt(t), reach(0.8, 0.99))
+            for t in lengths
+        ]
+        for which in (0, 1):
+            words = [judge([one], confidence, spending=bool(which))[0].word for one in looks]
+            alarms[which] += "different" in words
+    # Seven looks at 20% each err in most series; with the square of the share at most in 4/3 of 20%.
+    assert alarms[0] / series > 0.5
+    assert stats.binomtest(alarms[1], series, 0.2 * 4 / 3, alternative="greater").pvalue > 0.01
 
 
 def test_false_equivalence_claims_have_the_nominal_rate_at_the_margin():

@@ -25,7 +25,12 @@ def judge_number(
     if how:
         return Finding(place, printed.text, shown, "reproduced", how, "", ours)
     found = explain(printed, ours, candidates)
-    off = f"{abs(ours - float(printed.value)) / float(printed.unit):.3g} units of the last printed digit"
+    units = abs(ours - float(printed.value)) / float(printed.unit)
+    off = (
+        f"{units:,.0f} units of the last printed digit"
+        if units >= 100
+        else f"{units:.3g} units of the last printed digit"
+    )
     if found is None:
         words = f"The print is {off} away from ours, and no neighbour, digit or sign explains it. {proof()}"
         return Finding(place, printed.text, shown, "not reproducible", "unexplained", words.strip(), ours)

@@ -27,6 +27,7 @@ _LINE = re.compile(
     rb"(?:request statistics: |AutoscaledPool: state )(\{[^\n]{1,8000}\})\s*$",
     re.MULTILINE,
 )
+NO_TIME = "the lines have no time: the crawler's run time is the clock"
 
 
 class CrawleeStatistics:
@@ -46,13 +47,16 @@ class CrawleeStatistics:
         robots = -1
         for block in blocks(source):
             rows: list[tuple[bytes, int, int, int]] = []
+            failed = False
             found = _LINE.findall(block.text)
             for moment, text in found:
                 entry = _read(text)
                 robots = _whole(entry.get("currentConcurrency"), robots)
                 total, runtime = _whole(entry.get("requestsTotal")), _whole(entry.get("crawlerRuntimeMillis"))
+                failed |= any(_whole(entry.get(name)) > 0 for name in ("requestsFailed", "requestsFailedPerMinute"))
                 if total >= 0 and runtime >= 0:
                     rows.append((moment, runtime, total, robots))
+            notes = ["Crawlee's totals count failed requests too, and some have failed"] if failed else []
             dated = bool(rows) and all(moment for moment, *_ in rows)
             clock = np.array([runtime for _, runtime, *_ in rows], dtype=np.int64) * 1_000_000
             yield Counts(
@@ -61,7 +65,7 @@ class CrawleeStatistics:
                 robots=np.array([running for *_, running in rows], dtype=np.int64),
                 other_lines=block.text.count(b"\n") - len(found),
                 undated=bool(rows) and not dated,
-                notes=[] if dated or not rows else ["the lines have no time: the crawler's run time is the clock"],
+                notes=notes if dated or not rows else [*notes, NO_TIME],
             )
 
 

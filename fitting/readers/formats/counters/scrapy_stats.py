@@ -24,6 +24,7 @@ from fitting.readers.times import stamps
 _TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)"
 _CRAWLED = re.compile(rb"^" + _TIME + rb" \[[^\]\n]{1,200}\] INFO: Crawled (\d{1,18}) pages? \(at ", re.MULTILINE)
 _PERIODIC = re.compile(rb"^" + _TIME + rb" \[[^\]\n]{1,200}\] INFO: (\{\n.{1,200000}?\n\})$", re.MULTILINE | re.DOTALL)
+EVERY_RESPONSE = "Scrapy's totals count every response: errors and cached pages too"
 _TOTALS = ("response_received_count", "downloader/response_count")
 
 
@@ -45,7 +46,8 @@ class ScrapyCounters:
             found = _CRAWLED.findall(block.text)
             time, zoned = stamps.iso([row[0] for row in found])
             total = np.array([int(row[1]) for row in found], dtype=np.int64)
-            yield Counts(time, total, zoned=zoned, other_lines=block.text.count(b"\n") - len(found))
+            others = block.text.count(b"\n") - len(found)
+            yield Counts(time, total, zoned=zoned, other_lines=others, notes=[EVERY_RESPONSE] if found else [])
 
 
 class ScrapyPeriodic:
@@ -71,7 +73,8 @@ class ScrapyPeriodic:
             moments = [str(totals[0]).encode() if totals[0] else moment for moment, totals in rows]
             time, zoned = stamps.iso(moments)
             total = np.array([totals[1] for _, totals in rows], dtype=np.int64)
-            yield Counts(time, total, zoned=zoned or all(totals[0] for _, totals in rows))
+            zoned = zoned or all(totals[0] for _, totals in rows)
+            yield Counts(time, total, zoned=zoned, notes=[EVERY_RESPONSE] if rows else [])
 
 
 def _totals(text: bytes) -> tuple[str | None, int] | None:

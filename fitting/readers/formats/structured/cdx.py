@@ -24,7 +24,14 @@ _HEADER = re.compile(rb"^ ?CDX((?: [a-zA-Z])+)\s*$")
 _DNS, _DNS_TYPE = (np.frombuffer(what, dtype=np.uint8) for what in (b"dns:", b"text/dns"))
 _MEMBERS = ("url", "mime", "status", "digest", "length")
 # Letters of the CDX header: a address, b date, m type, s status, k digest, S packed length, n document length.
-_LAYOUTS = {11: "N b a m s k r M S V g", 9: "N b a m s k r V g", 10: "N b a m s k r M V g", 8: "a e b m n g V k"}
+# Seven fields are what a CDX server answers.
+_LAYOUTS = {
+    11: "N b a m s k r M S V g",
+    10: "N b a m s k r M V g",
+    9: "N b a m s k r V g",
+    8: "a e b m n g V k",
+    7: "N b a m s k S",
+}
 
 
 class Cdxj(LineReader):

@@ -12,16 +12,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from crawltwin.model.errors import InputError
+from fitting.readers.base import NoRows
 from fitting.readers.columns import Columns, note_broken, nothing
 from fitting.readers.formats.structured.messages import Messages
-from fitting.readers.input.json_objects import names_of, objects, values_at
+from fitting.readers.input.json_objects import ONE_PER_LINE, names_of, objects, values_at
 from fitting.readers.input.line_blocks import blocks
 from fitting.readers.input.streams import Source
-from fitting.readers.named import Chosen, choose, to_columns
+from fitting.readers.named import ERROR_NAMES, Chosen, choose, plain_name, to_columns
 from fitting.readers.settings import ReadOptions
+
+SHORT = 2**17
+"""Bytes in which a single line is looked at as a whole."""
+_ERROR = re.compile(b'"(?:%s)"\\s*:' % "|".join(ERROR_NAMES).encode(), re.IGNORECASE)
 
 
 class JsonLines:
@@ -31,11 +36,14 @@ class JsonLines:
     about = "JSON lines (Scrapy, advertools, Katana and others)"
     filters = ("only_type", "only_url", "where")
     partial = True
+    empty = ("JSON lines must hold one object per line; got none", ONE_PER_LINE)
 
     def score(self, head: bytes, lines: Sequence[bytes]) -> float:
         """Share of lines that are an object; a first line that is longer than the sample counts by its brace."""
-        del head
         good = [line.lstrip()[:1] == b"{" and b'"' in line for line in lines]
+        if good == [True] and len(head) < SHORT and b"\n" not in head:
+            # One line without an end may be a piece of any log of objects.
+            good = [objects(list(lines))[0] is not None]
         return 0.97 * sum(good) / max(len(good), 1)
 
     def pages(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -46,6 +54,7 @@ class JsonLines:
         """The stream's deliveries, a block at a time."""
         chosen: Chosen | None = None
         messages: Messages | None = None
+        place = source.name
         for block in blocks(source):
             lines = [line for line in block.text.split(b"\n") if line.strip()]
             entries = objects(lines)
@@ -54,21 +63,22 @@ class JsonLines:
             if chosen is None and good:
                 names = list(dict.fromkeys(name for entry in good[:50] for name in names_of(entry)))
                 chosen = choose(names, options, source.name)
-                messages = Messages(names, chosen.page, options, source.name)
+                messages = Messages(names, chosen, options, source.name)
+            if chosen is not None and chosen.error is None and _ERROR.search(block.text):
+                # Objects of failures alone may have such a field, and the first of them may come late.
+                fields = dict.fromkeys(name for entry in good for name in entry)
+                chosen = replace(chosen, error=next((name for name in fields if plain_name(name) in ERROR_NAMES), None))
             if messages is not None:
                 messages.check(good)
-            columns = _columns(good, chosen, options) if chosen is not None and good else nothing()
+            columns = _columns(good, chosen, options, place) if chosen is not None and good else nothing()
+            place = "" if good else place
             columns.other_lines += len(read) - len(good)
             wrong = [line for line, entry in zip(lines, entries) if entry is None]
             columns = note_broken(columns, wrong)
             columns.broken += block.too_long
             yield columns
         if chosen is None:
-            raise InputError.at(
-                source.name,
-                "JSON lines must hold one object per line; got none",
-                "A file that is one array becomes JSON lines with: jq -c '.[]'",
-            )
+            raise NoRows.at(source.name, *self.empty)
 
 
 class WaczPages(JsonLines):
@@ -76,6 +86,7 @@ class WaczPages(JsonLines):
 
     name = "pages-jsonl"
     about = "pages.jsonl of a WACZ archive (browsertrix-crawler)"
+    empty = ("a list of pages must hold at least one page; got its header alone", "")
 
     def score(self, head: bytes, lines: Sequence[bytes]) -> float:
         """The header's format."""
@@ -87,6 +98,6 @@ class WaczPages(JsonLines):
         return [entry for entry in entries if "url" in entry]
 
 
-def _columns(entries: list[dict[str, Any]], chosen: Chosen, options: ReadOptions) -> Columns:
+def _columns(entries: list[dict[str, Any]], chosen: Chosen, options: ReadOptions, place: str) -> Columns:
     table: dict[str, Sequence[Any]] = {name: values_at(entries, name) for name in chosen.used}
-    return to_columns(chosen, len(entries), table, options)
+    return to_columns(chosen, len(entries), table, options, place=place)

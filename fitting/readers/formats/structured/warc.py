@@ -95,6 +95,7 @@ class _Records:
                 yield [_row(self._text, row) for row in told.tolist()], count - len(told)
             if why == scan.MORE:
                 if final:
+                    self._note_end()
                     return
                 final = not self._more()
             elif why != scan.FULL:
@@ -106,15 +107,19 @@ class _Records:
         while beyond > 0:
             data = self._source.read(min(beyond, _CHUNK))
             if not data:
-                words = f"the last record ends {beyond} bytes before its Content-Length says"
-                self._source.broken_off = self._source.broken_off or words
-                self._text, self._at = b"", 0
+                self._text, self._at = b"", beyond
                 return False
             beyond -= len(data)
         data = self._source.read(_CHUNK)
         self._text = self._text[self._at :] + data
         self._at = 0
         return bool(data)
+
+    def _note_end(self) -> None:
+        """Note a last record whose body is not all there."""
+        beyond = self._at - len(self._text)
+        if beyond > 0 and not self._source.broken_off:
+            self._source.broken_off = f"the last record ends {beyond} bytes before its Content-Length says"
 
     def _damage(self, why: int, row: Int) -> str:
         if why == scan.NO_RECORD:
@@ -131,7 +136,9 @@ def _row(text: bytes, row: list[int]) -> _Row:
     address = text[row[scan.ADDRESS] : row[scan.ADDRESS + 1]].strip(b"<>")
     media = text[row[scan.MEDIA] : row[scan.MEDIA + 1]]
     size = float(length)
-    if http > 0 or (http == 0 and kind == scan.RESPONSE):
+    if http == scan.CUT:
+        size = _NOT_KNOWN
+    elif http > 0 or (http == 0 and kind == scan.RESPONSE):
         size -= http
     else:
         status = 200

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 
@@ -29,7 +29,7 @@ _LINE = re.compile(
 )
 _LAUNCHED = re.compile(rb"launched on \w{3}, (\d{1,2}) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d)")
 _DAY = 86400
-_LOG_BYTES = 1 << 20
+_LOG, _LOG_BYTES = "hts-log.txt", 1 << 20
 
 
 class Httrack:
@@ -47,7 +47,7 @@ class Httrack:
 
     def read(self, source: Source, options: ReadOptions) -> Iterator[Columns]:
         """The file's deliveries, a block at a time."""
-        clock = _Clock(_midnight(source.name))
+        clock = _Clock(_midnight(source))
         for block in blocks(source):
             lines = [line for line in block.text.split(b"\n") if line and not line.startswith(_HEADER)]
             yield _columns(lines, clock, options)
@@ -87,23 +87,35 @@ def _columns(lines: list[bytes], clock: _Clock, options: ReadOptions) -> Columns
     return note_broken(keep(columns, reason), [line for line, match in matched if match is None])
 
 
-def _midnight(name: str) -> int:
+def _midnight(source: Source) -> int:
     """Seconds from 1970 to the midnight before the first row, by the wall clock."""
-    path = Path(name)
-    for folder in (path.parent, path.parent.parent):
-        log = folder / "hts-log.txt"
-        if log.is_file():
-            with log.open("rb") as stream:
-                launched = _LAUNCHED.search(stream.read(_LOG_BYTES))
-            if launched is not None:
-                day, month, year = (part.decode() for part in launched.groups()[:3])
-                try:
-                    moment = dt.datetime.strptime(f"{day} {month} {year} +0000", "%d %b %Y %z")
-                except ValueError:
-                    continue
-                return int(moment.timestamp())
+    for text in _logs(source):
+        launched = _LAUNCHED.search(text)
+        if launched is not None:
+            day, month, year = (part.decode() for part in launched.groups()[:3])
+            try:
+                moment = dt.datetime.strptime(f"{day} {month} {year} +0000", "%d %b %Y %z")
+            except ValueError:
+                continue
+            return int(moment.timestamp())
     raise InputError.at(
-        name,
+        source.name,
         "new.txt must have hts-log.txt in its folder or the one above, with 'launched on' and the date; got none",
-        "new.txt has times of the day only. Keep both files together.",
+        "new.txt has times of the day only. Keep both files together, in folders or in a zip archive.",
     )
+
+
+def _logs(source: Source) -> Iterator[bytes]:
+    """What begins the logs beside the file, in its folder or the one above, there or in the same archive."""
+    if source.beside is not None:
+        member = PurePosixPath(source.name.removeprefix(source.archive)[1:])
+        for above in (member.parent, member.parent.parent):
+            text = source.beside(str(above / _LOG))
+            if text is not None:
+                yield text
+    elif not source.archive:
+        path = Path(source.name)
+        for folder in (path.parent, path.parent.parent):
+            if (folder / _LOG).is_file():
+                with (folder / _LOG).open("rb") as stream:
+                    yield stream.read(_LOG_BYTES)

@@ -13,6 +13,7 @@ import numpy as np
 from crawltwin.model.errors import InputError
 from fitting.readers.base import LineReader
 from fitting.readers.columns import Columns, keep, keys, no_reasons, note_broken
+from fitting.readers.named import refuse_times
 from fitting.readers.selection import reject_unwanted, status_reasons
 from fitting.readers.settings import ReadOptions
 from fitting.readers.times import stamps
@@ -61,6 +62,8 @@ class Pattern(LineReader):
             return [hit[name] or b"" for hit in found]
 
         times, writing = stamps.parse_any(column("time") if found else [])
+        if writing == "unreadable":
+            refuse_times(column("time") if found else [], "pattern, group time")
         kind = "numbers" if writing == "number" else "times"
         if writing == "number" and options.values != "auto":
             kind = options.values

@@ -1,8 +1,9 @@
 """StormCrawler's FetcherBolt in a Storm worker's log: the end of each fetch with its status and its length.
 
 ``2026-01-11 14:17:07.143 o.a.s.b.FetcherBolt FetcherThread #44 [INFO] [Fetcher #4] Fetched https://a.org/ with status
-200 in msec 315``: local time to the millisecond. The thread's number is the robot; where the line names none, the
-number of the bolt is. Source: apache/incubator-stormcrawler, core/.../bolt/FetcherBolt.java, and its worker logs.
+200 in msec 315``: local time to the millisecond; older versions write ``in 315 after waiting 20``, or no length at all.
+The thread's number is the robot; where the line names none, the number of the bolt is. Source:
+apache/incubator-stormcrawler, core/.../bolt/FetcherBolt.java and SimpleFetcherBolt.java, and its worker logs.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from fitting.readers.settings import ReadOptions
 from fitting.readers.times import stamps
 
 _FETCHED = re.compile(
-    rb"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{1,6})(?:[^\n#]{0,200}FetcherThread #(\d{1,6}))?[^\n#]{0,200}"
-    rb"\[Fetcher #(\d{1,6})\] Fetched (\S{1,8192}) with status (-?\d{1,6}) in msec (\d{1,12})",
+    rb"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{1,6}(?:Z|[+-]\d\d:?\d\d)?)"
+    rb"(?:[^\n#]{0,200}FetcherThread #(\d{1,6}))?[^\n#]{0,200}"
+    rb"\[Fetcher #(\d{1,6})\] Fetched (\S{1,8192}) with status (-?\d{1,6})(?: in (?:msec )?(\d{1,12}))?",
     re.MULTILINE,
 )
 
@@ -50,7 +52,7 @@ class StormCrawler(LineReader):
             page=keys(addresses),
             host=host_keys(addresses),
             worker=np.array([int(thread or bolt) for thread, bolt in zip(threads, bolts)], dtype=np.float64),
-            took=np.array([int(one) for one in millis]) / 1000,
+            took=np.array([int(one) if one else np.nan for one in millis]) / 1000,
             zoned=zoned or not found,
         )
         reason = status_reasons(np.array([int(one) for one in statuses], dtype=np.int64), options)

@@ -1,6 +1,8 @@
 """wget's messages (``-o``): ``... 'index.html' saved [14181/14181]``, and its short form (``-nv``).
 
-Whole seconds, local time, exact sizes. Requests and errors between the saved files are other lines.
+Whole seconds, local time, exact sizes. The word is that of the user's language (``gespeichert``, ``enregistré``), so a
+line is known by its rate and its bytes; the Chinese one ends with a bracket too many. Requests and errors between the
+saved files are other lines.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from fitting.readers.times import stamps
 
 _SAVED = re.compile(
     rb"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"
-    rb"(?: \([^)\n]{1,40}\) - (?:[^\n]{1,4096}? )?saved \[(\d{1,18})(?:/\d+)?\]"
+    rb"(?: \([^)\n]{1,40}\) - [^\n]{1,4096}? \[(\d{1,18})(?:/\d+)?\]\)?"
     rb"| URL:([^ \n]{1,4096}) \[(\d{1,18})(?:/\d+)?\] -> [^\n]*+)$",
     re.MULTILINE,
 )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from analytic import certify, solve
+from analytic import certify, optimize, solve
 from analytic.policy.branch_and_bound import BranchAndBound, SearchSettings
 from analytic.policy.decision import DecisionProcess, Question
 from analytic.policy.tables import costs_of_tables, sorted_tables
@@ -200,7 +200,43 @@ def test_a_limit_of_nodes_leaves_an_honest_gap():
     assert short.threshold_is_best is None
     assert short.level_bound <= full.level_cost
     assert short.gap > 0
-    assert "might cost up to" in short.in_words()
+    assert short.in_words().startswith("Not proved: no better level-based policy was found, but one might cost up to")
+    assert "the search reached its limit after 5 nodes" in short.in_words()
+
+
+def test_a_search_that_is_asked_to_stop_keeps_the_bounds_it_has():
+    scenario = examples.load("thinned").replace(policy=None, capacity=8)
+    full, told = certify(scenario), []
+
+    def stop(nodes, cost, bound):
+        told.append((nodes, cost, bound))
+        return nodes >= 3
+
+    found = certify(scenario, progress=stop)
+    # Told before the first node and after each; the search over controllers that see the phases ends at once.
+    assert [nodes for nodes, _, _ in told][:4] == [0, 1, 2, 3]
+    assert max(nodes for nodes, _, _ in told) == 3
+    assert not found.proven
+    assert found.level_bound == told[3][2] <= full.level_cost <= found.level_cost * (1 + 1e-12)
+    assert found.seen_bound <= full.seen_cost
+    assert found.to_json()["reason"] == "the search was interrupted after 3 nodes"
+    assert full.to_json()["reason"] == ""
+
+
+def test_bounds_that_take_long_end_the_search_before_the_nodes_do(monkeypatch):
+    """Two hundred nodes of a wide window would be hours: the operations are counted, the same on every machine."""
+    scenario = examples.load("hyperexponential").replace(policy=None, capacity=4)
+    optimum = optimize(scenario)
+    monkeypatch.setattr("analytic.policy.certificate.MAX_WORK", 0.0)
+    monkeypatch.setattr("analytic.policy.window.search.MAX_STATES", 60)
+    whole = certify(scenario, optimum)
+    monkeypatch.setattr("analytic.policy.certificate.MOST_WORK", 1.0)
+    short, again = certify(scenario, optimum), certify(scenario, optimum)
+    assert short.nodes == 0 < whole.nodes
+    assert (short.level_bound, short.seen_bound) == (again.level_bound, again.seen_bound)
+    assert short.level_bound <= whole.level_cost
+    assert "the search reached its limit after 0 nodes" in short.in_words()
+    assert "the clocks of only some waiting pages are followed" in whole.in_words()
 
 
 def two_speeds(switching, speed=1.0):
@@ -229,6 +265,27 @@ def test_nearly_decomposable_and_stiff_models_have_true_gaps(scenario):
     assert certificate.level_bound <= costs.min() * (1 + 1e-13)
     assert certificate.gap <= 1e-4 * costs.min()
     assert certificate.threshold_is_best is not False
+
+
+def test_rates_that_no_arithmetic_can_compare_leave_a_bound_that_a_cost_can_have(recwarn):
+    """Bellman steps lose all their digits to rates of 1e30 and 1e-30: no cost is negative all the same."""
+
+    def mode(r):
+        fast, slow = 1e30 * r, 1e-30 * r
+        return BMAP([[[-fast - 1e-20, 1e-20], [1e20, -1e20 - slow]], [[fast, 0], [0, slow]]])
+
+    scenario = Scenario(
+        capacity=3,
+        arrivals=ModeMatrices({r: mode(r) for r in (1, 2, 3)}),
+        service=families.hyperexponential([0.5, 0.5], [1e-25, 3.0]),
+        obsolescence=families.exponential(5.0),
+        cost=CostWeights(5, 10, 2, 20, 300),
+    )
+    found = certify(scenario, max_nodes=200)
+    assert 0 <= found.seen_bound <= found.level_bound <= found.level_cost
+    assert not recwarn.list
+    if not found.proven:
+        assert found.reason in found.in_words()
 
 
 def test_overload_without_obsolescence():

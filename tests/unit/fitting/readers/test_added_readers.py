@@ -34,7 +34,7 @@ def installed(tmp_path, monkeypatch):
 def _documented():
     text = DOCUMENT.read_text()
     module = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
-    point = re.search(r'"crawltwin.readers"\]\n(.*?)\n```', text, re.DOTALL)[1].replace('"', "")
+    point = re.search(r'"crawltwin.readers"\]\n(.*?)\n', text, re.DOTALL)[1].replace('"', "")
     return module, point
 
 
@@ -52,10 +52,17 @@ def test_the_reader_of_the_guide(installed, written):
     assert len(read_log(written("\n".join(rows)), log_format="acme", options=ReadOptions(only_url="[1-3]$"))) == 3
 
 
+def test_a_growing_log_of_the_guide_can_be_watched(installed, written):
+    from crawltwin.live.watch.watcher import _named
+
+    installed(*_documented())
+    assert _named("acme").name == "acme"
+
+
 def test_our_own_formats_are_still_found(installed, written):
     installed(*_documented())
     assert read_log(written("1460000000\n1460000001\n")).format == "plain"
-    with pytest.raises(InputError, match=r"format must be one of .*acme, pattern; got 'acne'"):
+    with pytest.raises(InputError, match=r"format must be one of .*acme, pattern, scrapy-counters, .*; got 'acne'"):
         read_log(written("1460000000\n"), log_format="acne")
 
 

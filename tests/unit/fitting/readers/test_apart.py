@@ -1,11 +1,13 @@
-"""Several files read by worker processes or a cluster: the same bits and the same refusals as in one process."""
+"""Several files read by worker processes or a cluster: the same bits, refusals and whole answers as in one process."""
 
 import gzip
+import json
 
 import numpy as np
 import pytest
 
 from benchmarks.scale.made_log import write_days
+from crawltwin.cli.main import main
 from crawltwin.model.errors import InputError
 from fitting.readers import ReadOptions, read_log
 from fitting.readers.columns import OPTIONAL
@@ -60,3 +62,41 @@ def test_columns_that_are_gathered_on_the_way_are_the_same(days, monkeypatch):
     monkeypatch.setattr("fitting.readers.assemble.GATHERED", 100)
     monkeypatch.setattr("fitting.readers.input.line_blocks.blocks.__defaults__", (9_000, 4 * 2**20))
     check_same(here, read_log(days))
+
+
+@pytest.fixture(scope="module")
+def six_days(tmp_path_factory):
+    """Six days, given out of order: one packed, one given twice, one that holds no delivery."""
+    folder = tmp_path_factory.mktemp("six")
+    paths = write_days(folder, 6, 100)
+    packed = folder / "day-001.log.gz"
+    packed.write_bytes(gzip.compress(paths[1].read_bytes(), mtime=0))
+    quiet = folder / "quiet.log"
+    quiet.write_text(paths[0].read_text().replace(" 200 ", " 404 "))
+    return [str(path) for path in (paths[4], packed, paths[0], quiet, *paths[2:4], paths[5], paths[5])]
+
+
+def answer(six_days, capsys, *how):
+    assert main(["fit", *six_days, "--model", "poisson", "--no-replay", "--json", "--quiet", *how]) == 0
+    return timeless(json.loads(capsys.readouterr().out))
+
+
+def timeless(value):
+    """The same without the seconds that it took."""
+    if isinstance(value, dict):
+        return {name: timeless(one) for name, one in value.items() if name != "seconds"}
+    return [timeless(one) for one in value] if isinstance(value, list) else value
+
+
+def test_two_workers_give_the_answer_of_one(six_days, capsys):
+    one = answer(six_days, capsys, "--workers", "1")
+    assert one["trace"]["deliveries"] == 600
+    assert answer(six_days, capsys, "--workers", "2") == one
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_answer_of_one_worker(six_days, capsys):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        apart = answer(six_days, capsys, "--cluster", cluster.scheduler_address)
+    assert apart == answer(six_days, capsys, "--workers", "1")

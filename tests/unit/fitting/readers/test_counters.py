@@ -169,3 +169,16 @@ def test_a_counter_can_be_named(written):
     with pytest.raises(InputError, match="at least two samples of a total"):
         read_either(written(text), ReadOptions(log_format="heritrix-progress"))
     assert {reader.name for reader in COUNTERS} == set(COUNTER_NAMES)
+
+
+def test_totals_that_hold_failures_say_so(written):
+    line = (
+        "2024-05-01T10:0{0}:00.000Z INFO  CheerioCrawler:Statistics: CheerioCrawler request statistics: "
+        '{{"requestsFailedPerMinute":{1},"requestsTotal":{0}0,"crawlerRuntimeMillis":{0}0005}}\n'
+    )
+    failing = read_counts(written("".join(line.format(i, int(i == 4)) for i in range(1, 9))))
+    assert "count failed requests too" in " ".join(failing.notes)
+    assert not read_counts(written("".join(line.format(i, 0) for i in range(1, 9)))).notes
+    scrapy = "2024-05-01 10:0{0}:00 [scrapy.extensions.logstats] INFO: Crawled {0}0 pages (at 10 pages/min)\n"
+    told = read_counts(written("".join(scrapy.format(i) for i in range(9))))
+    assert told.notes == ("Scrapy's totals count every response: errors and cached pages too",)

@@ -151,3 +151,46 @@ def test_hosts_have_one_key_in_every_format():
     assert len(set(found[:7])) == 4
     assert found[7:] == [0, 0, 0]
     assert host_keys([]).size == 0
+
+
+SAVED = {
+    "English": "‘{}’ saved [{}/{}]", "plain English": "`{}' saved [{}]", "to the screen": "written to stdout [{}/{}]",
+    "German": "»{}« gespeichert [{}/{}]", "French": "«{}» enregistré [{}/{}]", "Spanish": "“{}” guardado [{}/{}]",
+    "Russian": "«{}» сохранён [{}/{}]", "Japanese": "`{}' へ保存完了 [{}/{}]", "Chinese": "已保存 “{}” [{}/{}])",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", SAVED)
+def test_wget_speaks_the_language_of_its_user(written, language):
+    words = SAVED[language]
+    lines = []
+    for i in range(9):
+        told = words.format(*([f"i{i}.html"] if words.count("{}") != 2 or "saved" in words else []), 100 + i, 100 + i)
+        lines += [
+            f"--2024-05-01 10:00:0{i}--  http://a.org/{i}",
+            f"2024-05-01 10:00:0{i} (1 KB/s) - Connection closed at byte 50. Retrying.",
+            f"2024-05-01 10:00:0{i} (6,53 MB/s) - {told}",
+        ]
+    log = read_log(written("\n".join(lines) + "\n"))
+    assert log.format == "wget"
+    assert log.size.tolist() == [100 + i for i in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("moment", "end", "took"),
+    [("2016-05-01 10:00:0{}.143", " in 315 after waiting 20", 0.315), ("2014-05-01T10:00:0{}.143+0000", "", None)],
+)
+def test_older_stormcrawlers(written, utc, moment, end, took):
+    line = "{} c.d.s.b.SimpleFetcherBolt Thread-15 [INFO] [Fetcher #4] Fetched https://a.org/{} with status 200{}\n"
+    log = read_log(written("".join(line.format(moment.format(i), i, end) for i in range(9))))
+    assert (log.format, len(log)) == ("stormcrawler", 9)
+    assert log.time[0] == utc(f"{moment[:11]}10:00:00.143")
+    assert log.zoned == moment.endswith("+0000")
+    assert np.isnan(log.took).all() if took is None else (log.took == took).all()
+
+
+def test_the_answer_of_a_cdx_server(written):
+    line = "org,a)/{0} 2024050110000{0} http://a.org/{0} text/html {1} ABC{0} 123{0}\n"
+    log = read_log(written("".join(line.format(i, 404 if i == 4 else 200) for i in range(9))))
+    assert (log.format, len(log), dict(log.dropped)) == ("cdx", 8, {"HTTP error status": 1})
+    assert log.size[0] == 1230

@@ -1,6 +1,7 @@
 """JSON logs: which message is a delivery, nested names, and refusals that tell the way out."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -171,3 +172,156 @@ def test_pages_that_are_fetched_again_are_deliveries(written):
         for i in range(400)
     ]
     assert len(read_log(written("\n".join(map(json.dumps, rows)) + "\n"))) == 400
+
+
+ROWS, LOST = 30, (4, 11, 29)
+
+
+def _with(name, good, bad):
+    """Objects of which three tell `bad` under this name, the others `good`; `...` leaves the name out."""
+    rows = [{"time": 1_700_000_000 + i, "url": f"https://a.org/{i}"} for i in range(ROWS)]
+    for i, row in enumerate(rows):
+        value = bad if i in LOST else good
+        row |= {} if value is ... else {name: value}
+    return rows
+
+
+FAILURES = [
+    ("status", 200, -1), ("status", 200, 0), ("status", "200 OK", "404 Not Found"), ("status_code", "200.0", "503.0"),
+    ("status", 200, "TIMEOUT"), ("status", 200, None), ("status", 200, ...), ("success", True, False),
+    ("error", "", "context deadline exceeded"), ("error", None, "timeout"), ("errors", ..., "DNSLookupError"),
+    ("failed", False, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "good", "bad"), FAILURES)
+def test_failed_fetches_are_no_deliveries_however_they_are_told(written, name, good, bad):
+    rows = _with(name, good, bad)
+    log = read_log(written("".join(json.dumps(row) + "\n" for row in rows)))
+    assert (len(log), log.rows, sum(log.dropped.values())) == (27, 30, 3)
+
+
+@pytest.mark.parametrize("fault", FAILURES[2:6])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_failed_fetches_are_no_deliveries_in_tables(tmp_path, fault, suffix):
+    name, good, bad = fault
+    table = pd.DataFrame(_with(name, str(good), bad if bad is None else str(bad)))
+    path = tmp_path / f"log.{suffix}"
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+    assert len(read_log(path)) == 27
+
+
+def test_a_log_that_tells_no_failure_counts_whole(written):
+    for name, value in (
+        ("status", None),
+        ("status", "-"),
+        ("status", "fetched"),
+        ("error", "None"),
+        ("success", "yes"),
+    ):
+        assert len(read_log(written("".join(json.dumps(row) + "\n" for row in _with(name, value, value))))) == 30
+
+
+def test_a_status_in_different_words_is_refused_with_the_way_out(written):
+    path = written("".join(json.dumps(row) + "\n" for row in _with("status", "done", "gave up")))
+    with pytest.raises(InputError, match=r'status "done" \(27 times\), "gave up" \(3 times\).*--where status="done"'):
+        read_log(path)
+    assert len(read_log(path, options=ReadOptions(where=('status="done"',)))) == 27
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "told", "where"),
+    [
+        (None, 404, '"" (27 times), "404" (3 times)', "status="),
+        (2, 3, '"2" (27 times), "3" (3 times)', "status=2"),
+        ("OK", 404, '"OK" (27 times), "404" (3 times)', "status=OK"),
+        ("done", None, '"done" (27 times), "" (3 times)', "status=done"),
+        (True, False, '"true" (27 times), "false" (3 times)', "status=true"),
+    ],
+    ids=["for failures alone", "a number of a data base", "words and errors", "one word", "yes and no"],
+)
+@pytest.mark.parametrize("suffix", ["jl", "parquet"])
+def test_a_status_that_no_page_has_is_refused_and_the_advice_can_be_followed(tmp_path, good, bad, told, where, suffix):
+    rows, path = _with("status", good, bad), tmp_path / f"log.{suffix}"
+    if suffix == "parquet" and "OK" in (good, bad):
+        rows = _with("status", "OK", "404")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if suffix == "parquet":
+        pd.DataFrame(rows).to_parquet(path)
+    with pytest.raises(InputError, match=re.escape(f"status {told}")) as refused:
+        read_log(path)
+    name, _, value = where.partition("=")
+    assert f'--where {name}="{value}"' in str(refused.value)
+    log = read_log(path, options=ReadOptions(where=(where,)))
+    assert (len(log), dict(log.dropped)) == (27, {"not a delivery (--where)": 3})
+
+
+def test_rows_without_a_status_are_told_apart_and_can_count(written):
+    path = written("".join(json.dumps(row) + "\n" for row in _with("status", 200, None)))
+    assert dict(read_log(path).dropped) == {"no status, where others have one": 3}
+    assert len(read_log(path, options=ReadOptions(where=("status~^(2..)?$",)))) == 30
+
+
+def test_all_pages_may_have_failed(written):
+    log = read_log(written("".join(json.dumps(row) + "\n" for row in _with("status", 404, 503))))
+    assert (len(log), dict(log.dropped)) == (0, {"HTTP error status": 30})
+
+
+def test_what_a_page_tells_of_itself_is_no_failure_of_its_fetch(written):
+    """Errors that were found on a page, and the code of an error, which is no status of an answer."""
+    rows = [row | {"status": 200} for row in _with("errors", [], ["missing title"])]
+    assert len(read_log(written("".join(json.dumps(row) + "\n" for row in rows)))) == 30
+    rows = _with("error", None, {"code": 7})
+    log = read_log(written("".join(json.dumps(row) + "\n" for row in rows)))
+    assert (len(log), dict(log.dropped)) == (27, {"fetch failed": 3})
+
+
+def test_times_as_crawlee_names_them(written):
+    rows = [{"url": f"http://a.org/{i}", "crawledAt": f"2024-05-01T08:00:{i:02d}Z"} for i in range(30)]
+    assert len(read_log(written("".join(json.dumps(row) + "\n" for row in rows)))) == 30
+
+
+def test_a_status_in_numbers_goes_before_its_words(written):
+    rows = [row | {"status": "OK"} for row in _with("status_code", 200, 404)]
+    assert len(read_log(written("".join(json.dumps(row) + "\n" for row in rows)))) == 27
+
+
+def test_an_error_that_comes_late_is_seen(written):
+    rows = [{"time": 1_700_000_000 + i, "url": f"https://a.org/{i}"} for i in range(300)]
+    rows[-1]["error"] = "timeout"
+    assert len(read_log(written("".join(json.dumps(row) + "\n" for row in rows)))) == 299
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_json_that_is_no_lines_is_refused_with_the_way_out(written, indent):
+    rows = _with("status", 200, 404)
+    text = json.dumps(rows) if indent is None else "".join(json.dumps(row, indent=indent) + "\n" for row in rows)
+    with pytest.raises(InputError, match=r"jq -c '\.\[\]' makes that of an array"):
+        read_log(written(text))
+
+
+def test_a_list_of_pages_without_a_page_says_so(written):
+    with pytest.raises(InputError, match="at least one page; got its header alone"):
+        read_log(written('{"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}\n'))
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("date,url\n" + "".join(f"05/01/2024 10:00:0{i},u{i}\n" for i in range(9)), ReadOptions()),
+        ("".join(json.dumps({"date": f"05/01/2024 10:00:0{i}"}) + "\n" for i in range(9)), ReadOptions()),
+        ("".join(f"05/01/2024 10:00:0{i} done\n" for i in range(9)), ReadOptions(pattern=r"^(?P<time>\S+ \S+) done")),
+    ],
+)
+def test_times_that_nobody_can_read_for_sure_are_refused_with_one_of_them(written, text, options):
+    with pytest.raises(InputError, match=r"times must be epochs, ISO 8601, .* got '05/01/2024 10:00:00'"):
+        read_log(written(text), options=options)
+
+
+def test_messages_that_are_all_different_are_chosen_by_their_first_word(written):
+    told = [f"{word} https://a.org/{i}" for i in range(40) for word in ("queued", "fetched")]
+    rows = [{"time": 1_700_000_000 + i, "level": 30, "msg": message} for i, message in enumerate(told)]
+    path = written("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match=r"are deliveries, by a regular expression, --where 'msg~\^fetched'"):
+        read_log(path)
+    assert len(read_log(path, options=ReadOptions(where=("msg~^fetched",)))) == 40

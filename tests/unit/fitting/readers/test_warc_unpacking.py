@@ -93,7 +93,7 @@ def test_damage_in_a_long_member_loses_nothing_before_it(tmp_path):
     packed[cut : cut + 4000] = b"\xff" * 4000
     path = tmp_path / "a.gz"
     path.write_bytes(bytes(packed))
-    from fitting.readers.input.streams import open_sources
+    from fitting.readers.input.opening import open_sources
 
     with open_sources(path) as sources:
         source = next(sources)

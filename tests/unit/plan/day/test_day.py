@@ -209,15 +209,18 @@ def test_a_list_under_a_policy_by_part_is_done_at_the_rate_of_that_policy(monkey
     """The scenario of the mean pace brings 3 per second, as the policy over the day does; today it is 2."""
     told = []
     measures = [SimpleNamespace(measures={"arrival_rate": rate}) for rate in (3.0, 2.0)]
-    monkeypatch.setattr(finish, "completion", lambda scenario, urls: None)
+    # Nine URLs take 3 s at 3 per second, but 12 s from a slow phase, which the log has counted in already.
+    monkeypatch.setattr(finish, "completion", lambda scenario, urls: SimpleNamespace(mean=12.0))
     monkeypatch.setattr(finish, "solve", lambda scenario: measures[0])
     monkeypatch.setattr(finish, "finish_of", lambda wanted, done, slower, *rest: told.append(slower.tolist()) or slower)
     monkeypatch.setattr(finish, "growth_of", lambda log, urls: None)
     day, doubt = SimpleNamespace(worth_it=True), SimpleNamespace(page_rates=np.array([[10.0, 20.0, 30.0]]))
-    fit = SimpleNamespace(cleaning=SimpleNamespace(pauses=0), log=None)
+    log, cleaning = SimpleNamespace(seconds=np.array([0.0, 5.0])), SimpleNamespace(pauses=0, stretches=())
+    fit = SimpleNamespace(cleaning=cleaning, log=log)
     under = [(None, one) for one in measures]
-    decide._finish(fit, under, day, doubt if redraws else None, PlanSettings(urls=9), Steps(1, None))
-    assert told == [[1.0], [1.5]]
+    found = decide._finish(fit, under, day, doubt if redraws else None, PlanSettings(urls=9), Steps(1, None))
+    assert told == [[0.25], [0.375]]
+    assert found.linear == pytest.approx(9 * 5.0 / 2)
 
 
 def test_robots_that_finish_their_fetch_have_one_pace():

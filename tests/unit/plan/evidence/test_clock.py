@@ -88,6 +88,19 @@ def test_both_readings_stand_in_the_terminal_on_the_page_and_in_json(found, caps
     assert set(found.to_json()["clock"]["readings"]) == {"spread", "batch"}
 
 
+def test_a_reading_that_could_not_be_fitted_is_not_told_of_as_if_it_had_been(found, capsys):
+    alone = replace(found, clock=replace(found.clock, readings=(found.clock.own,)))
+    show_plan(alone)
+    console().file.flush()
+    shown = " ".join(capsys.readouterr().out.split())
+    page = render(plan_report(alone, "crawltwin plan"))["report.md"]
+    assert "no other could be fitted" in shown
+    assert "Only one of the two could be fitted" in page
+    for words in (shown, page):
+        assert "both readings" not in words
+        assert "two readings" not in words
+
+
 def test_the_offered_policy_has_the_best_worst_case(found, logs):
     """Every policy solved on its own in both readings."""
     policies = [ThresholdPolicy([2]), ThresholdPolicy([1]), *(ThresholdPolicy([2, 1], [k]) for k in range(8))]

@@ -8,28 +8,31 @@ import pytest
 from crawltwin.plan.evidence import finish
 from crawltwin.plan.evidence.finish import Finish, FinishTimes, finish_of
 from crawltwin.plan.evidence.frontier import Growth
-from crawltwin.plan.evidence.pace import page_noise, shared_times, unforeseen
+from crawltwin.plan.evidence.pace import ONE_HOST, SEVERAL_HOSTS, Habits, page_noise, shared_times, unforeseen
 from crawltwin.plan.url_list import UrlList
+from crawltwin.plan.wording import in_time
 from fitting.trace.cleaning import Stretch
 
 ONE = np.ones(1)
 
 
-def shared(times, urls, draws=4000):
+def shared(times, urls, draws=4000, habits=SEVERAL_HOSTS):
     """Of a log with one page at each time."""
-    return shared_times(np.arange(1, times.size + 1), times, np.full(draws, float(urls)), np.random.default_rng(2))
+    return shared_times(
+        np.arange(1, times.size + 1), times, np.full(draws, float(urls)), habits, np.random.default_rng(2)
+    )
 
 
 @pytest.fixture
 def foreseen(monkeypatch):
     """Nothing happens that the log has not shown."""
-    monkeypatch.setattr(finish, "unforeseen", lambda rng, draws: np.ones(draws))
+    monkeypatch.setattr(finish, "unforeseen", lambda habits, rng, draws: np.ones(draws))
 
 
 @pytest.fixture
 def steady(monkeypatch, foreseen):
     """The pace is that so far, without noise: the other parts of the answer are looked at alone."""
-    monkeypatch.setattr(finish, "shared_times", lambda came, running, urls, rng: urls * running[-1] / came[-1])
+    monkeypatch.setattr(finish, "shared_times", lambda came, running, urls, habits, rng: urls * running[-1] / came[-1])
     monkeypatch.setattr(finish, "DRAWS", 4000)
 
 
@@ -104,9 +107,16 @@ def test_a_frontier_without_an_end_is_told(steady):
     assert grown.to_json()["with_links"]["today"]["high"] is None
 
 
-def test_what_no_log_shows_makes_half_of_the_cases_longer():
+def test_the_plain_formula_stands_beside_the_answer():
+    found = FinishTimes(100, Finish(10.0, 5.0, 20.0, 10.0), Finish(10.0, 5.0, 20.0, 10.0), 0, linear=7200.0)
+    assert f"pauses included, it would be {in_time(7200.0)} today" in found.in_words()
+    assert found.to_json()["linear"] == 7200.0
+
+
+def test_what_no_log_shows_makes_some_cases_longer():
     """A logarithm of mean 1/2 in half of the cases: the factor f is exceeded with probability f^-2 / 2."""
-    factors = unforeseen(np.random.default_rng(1), 400_000)
+    half = Habits(steady=0.5, slows=0.9, unforeseen=0.5, lengthened=0.5)
+    factors = unforeseen(half, np.random.default_rng(1), 400_000)
     assert factors.min() == 1.0
     for factor in (1.0, 1.5, 3.0, 10.0):
         assert np.mean(factors > factor) == pytest.approx(factor**-2 / 2, abs=0.003)
@@ -136,6 +146,33 @@ def test_a_steady_crawl_goes_on_at_its_pace():
     assert exact * 0.8 < (high - low) / median < exact * 3
 
 
+@pytest.mark.parametrize("habits", [ONE_HOST, SEVERAL_HOSTS])
+def test_a_short_crawl_keeps_its_pace_where_the_log_shows_nothing_else(habits):
+    """Sixty pages of a Poisson stream: the linear formula is the best guess, and the median stays near it."""
+    rng = np.random.default_rng(4)
+    crawls = [np.cumsum(rng.exponential(1.0, 60)) for _ in range(30)]
+    found = np.median([np.median(shared(times, 180, 1000, habits)) / (3 * times[-1]) for times in crawls])
+    assert 0.9 < found < 1.1
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        (None, SEVERAL_HOSTS),
+        (np.ones(20, dtype=np.uint64), ONE_HOST),
+        (np.array([7] * 19 + [8], dtype=np.uint64), ONE_HOST),
+        (np.array([7] * 16 + [8] * 4, dtype=np.uint64), SEVERAL_HOSTS),
+        (np.array([7] * 16 + [0] * 4, dtype=np.uint64), SEVERAL_HOSTS),
+    ],
+)
+def test_habits_follow_the_hosts_of_the_log(host, expected, monkeypatch):
+    """0 is a page whose host is not known."""
+    used = []
+    monkeypatch.setattr(finish, "unforeseen", lambda habits, rng, draws: used.append(habits) or np.ones(draws))
+    finish_of(10, _done(10.0), ONE, _fit(*[(10.0 * k, 10.0 * k + 5) for k in range(10)], host=host), seed=1)
+    assert used == [expected]
+
+
 def test_a_crawl_that_slows_down_as_a_power_goes_on_like_that():
     """T(n) = n^1.5 exactly: twice as many pages take 2^1.5 times as long."""
     times = np.arange(1, 5001) ** 1.5
@@ -143,7 +180,9 @@ def test_a_crawl_that_slows_down_as_a_power_goes_on_like_that():
     assert np.median(found) / times[-1] == pytest.approx(2**1.5 - 1, rel=0.05)
     assert shared(3600 * times, 5000) == pytest.approx(3600 * found), "the unit of time is immaterial"
     # Counts of every fifty pages tell nearly the same.
-    counted = shared_times(np.arange(50, 5001, 50), times[49::50], np.full(4000, 5000.0), np.random.default_rng(2))
+    counted = shared_times(
+        np.arange(50, 5001, 50), times[49::50], np.full(4000, 5000.0), SEVERAL_HOSTS, np.random.default_rng(2)
+    )
     assert np.median(counted) / times[-1] == pytest.approx(2**1.5 - 1, rel=0.05)
 
 

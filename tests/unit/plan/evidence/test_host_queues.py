@@ -1,9 +1,12 @@
 """Queues of hosts under politeness: closed forms, and what a log tells of them."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
-from crawltwin.plan.evidence.host_queues import HostQueues, drained
+from crawltwin.plan.evidence.host_queues import HostQueues, avoidable_pairs, drained, politeness
 from crawltwin.plan.evidence.host_sizes import LAWS, SizeLaw, law_fits, pages_left, silence_likelihood
 
 
@@ -46,6 +49,34 @@ def test_hosts_in_random_order_do_not_rule_and_polite_ones_do():
     # Forty hosts in turn, of which every second one runs dry half way.
     turns = np.concatenate([np.tile(np.arange(1, 41), 25), np.tile(np.arange(1, 41, 2), 50)]).astype(np.uint64)
     assert HostQueues.of(turns, times).rule > 0.95
+
+
+def test_a_crawl_host_by_host_or_with_many_hosts_in_turn_is_told_from_its_neighbours():
+    times = np.arange(1.0, 2001.0)
+    by_host = np.repeat(np.arange(1, 41), 50).astype(np.uint64)
+    assert HostQueues.of(by_host, times).rule < 0.01
+    # More hosts in turn than any short piece of the log holds: no two neighbours are the same.
+    assert HostQueues.of(np.tile(np.arange(1, 201), 10).astype(np.uint64), times).rule > 0.95
+    # One host alone has no order that could be another.
+    assert avoidable_pairs(np.zeros(100, dtype=np.intp)) == (0.0, 0.0)
+
+
+def test_pairs_by_chance_are_those_of_all_orders():
+    """Every order of six pages of three hosts, counted one by one; the one with fewest pairs has none to avoid."""
+    orders = [np.array(order, dtype=np.intp) for order in set(permutations([0, 0, 0, 0, 1, 2]))]
+    found = np.array([avoidable_pairs(order) for order in orders])
+    pairs = np.array([np.count_nonzero(np.diff(order) == 0) for order in orders])
+    assert found[:, 1] + pairs.min() == pytest.approx(np.full(len(orders), pairs.mean()))
+    assert found[:, 0] == pytest.approx(pairs - pairs.min())
+
+
+def test_evidence_of_politeness_is_that_of_poisson_numbers():
+    """No pair where chance has m: 2 (m - 1 + exp(-m)) / m^2 against half exp(-m) and half the mean of exp(-m / u)."""
+    chance = 5.0
+    by_host = quad(lambda u: np.exp(-chance / u), 0, 1)[0]
+    expected = np.log(2 * (chance - 1 + np.exp(-chance)) / chance**2) - np.log((np.exp(-chance) + by_host) / 2)
+    assert politeness(0, chance) == pytest.approx(expected, rel=1e-3)
+    assert politeness(100, 50.0) < -10 < 10 < politeness(10, 50.0)
 
 
 def test_hosts_that_are_replaced_leave_no_tail():

@@ -8,7 +8,7 @@ from crawltwin.plan import demo_trace
 from fitting import FitOptions, fit
 from fitting.choose.procedure import _check_rate
 from fitting.choose.refit import Resampler
-from fitting.trace.cleaning import auto_limit
+from fitting.trace.pauses import auto_limit
 
 
 def test_long_gaps_between_batches_are_kept_and_a_stop_is_cut():

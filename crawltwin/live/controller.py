@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from crawltwin.model import ThresholdPolicy
 from crawltwin.model.policies.policy_file import PolicyFile
 
 
@@ -18,6 +17,11 @@ class Controller:
     now : callable
         Seconds since 1970 by the clock of the wall: a schedule follows it, also when it is set or the machine slept.
 
+    Attributes
+    ----------
+    policy : ThresholdPolicy
+        The policy in force: that of the file, or of the part of its schedule at the last `look_at_clock`.
+
     Examples
     --------
     >>> from crawltwin.model import ThresholdPolicy
@@ -27,14 +31,9 @@ class Controller:
     """
 
     def __init__(self, file: PolicyFile, now: Callable[[], float] = time.time) -> None:
-        self.file = file
         self._now = now
         self._mode = 0
-
-    @property
-    def policy(self) -> ThresholdPolicy:
-        """The policy in force: that of the file, or of the present part of its schedule."""
-        return self.file.policy_at(self._now())
+        self.follow(file)
 
     @property
     def until_change(self) -> float | None:
@@ -52,9 +51,8 @@ class Controller:
 
         With another policy the memory goes on where the number of its steps allows.
         """
-        policy = self.policy
-        self._mode = policy.mode_after(min(self._mode, len(policy.robots) - 1), level)
-        return policy.robots[self._mode]
+        self._mode = self.policy.mode_after(min(self._mode, len(self.policy.robots) - 1), level)
+        return self.policy.robots[self._mode]
 
     def fetches(self, robots: int) -> int:
         """Fetches under way that so many robots stand for."""
@@ -63,3 +61,13 @@ class Controller:
     def follow(self, file: PolicyFile) -> None:
         """Obey another file from now on."""
         self.file = file
+        self.policy = file.policy_at(self._now())
+
+    def look_at_clock(self) -> bool:
+        """Take the policy of the present part of the schedule; whether it is another one than before.
+
+        Nothing else looks at the clock for it: what is told about the policy and the number that it wants would
+        otherwise belong to two parts where one ends in between.
+        """
+        before, self.policy = self.policy, self.file.policy_at(self._now())
+        return self.policy != before

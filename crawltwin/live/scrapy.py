@@ -72,8 +72,7 @@ class ObeyPolicy:
         self.controller = Controller(PolicyFile.read(self.path))
         self.recorder = Recorder(crawler.settings.get("CRAWLTWIN_RECORD"))
         # Until the backlog is known, the fewest robots that the policy names run.
-        self._policy = self.controller.policy
-        self.wanted = min(self._policy.robots)
+        self.wanted = min(self.controller.policy.robots)
         self.level = 0
         self.buffer: Buffer | None = None
         self._backlog: SafeBacklog | None = None
@@ -131,7 +130,7 @@ class ObeyPolicy:
             format=FORMAT,
             capacity=self.buffer.settings.capacity if self.buffer else None,
             indexers=self.buffer.settings.indexers if self.buffer else None,
-            policy=self._policy.to_mapping(),
+            policy=self.controller.policy.to_mapping(),
         )
         self.look()
         self._plan_looks()
@@ -225,13 +224,11 @@ class ObeyPolicy:
         self._notice_part()
 
     def _notice_part(self) -> None:
-        policy = self.controller.policy
-        if policy != self._policy:
-            self._obey(f"another part of the schedule begins: {policy.phrase}")
+        if self.controller.look_at_clock():
+            self._obey(f"another part of the schedule begins: {self.controller.policy.phrase}")
 
     def _obey(self, words: str) -> None:
         """Another policy is in force."""
-        self._policy = self.controller.policy
         self._tell(words)
         self._take_back("look")
         self._plan_looks()

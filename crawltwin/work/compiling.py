@@ -21,6 +21,7 @@ import numba
 from numba.core import caching
 
 from crawltwin.work.compiled_from import digest_of_sources, fields_of
+from crawltwin.work.interrupts import waiting_signals
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 FunctionCache: Any = caching.FunctionCache  # without types
@@ -140,3 +141,17 @@ def njit(**options: Any) -> Callable[[Loop], Loop]:
         return compiled
 
     return compile_later
+
+
+def call_whole(loop: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a compiled function to which random streams are handed; Ctrl-C waits until it returns.
+
+    numba takes a stream apart with functions of Python, in which an interrupt would be raised, and goes on with what
+    they did not give: that ends in an AttributeError, or the process ends with it. Between two calls, and while the
+    function is compiled for the first time, an interrupt is heeded.
+    """
+    if not getattr(loop, "overloads", True):  # a plain function, where NUMBA_DISABLE_JIT is set, has none
+        dispatcher: Any = loop
+        dispatcher.compile(tuple(map(numba.typeof, arguments)))
+    with waiting_signals():
+        return loop(*arguments)

@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from crawltwin.work.interrupts import waiting_signals
+
 PAUSE = 0.5
 """Seconds between two looks at whether the owner still lives."""
 _TRACKER = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
@@ -26,7 +28,7 @@ def starting_workers() -> Iterator[None]:
     os.environ["PYTHONWARNINGS"] = f"{before},{_TRACKER}" if before else _TRACKER
     try:
         _start_trackers()
-        with _waiting_signals():
+        with waiting_signals():
             yield
     finally:
         if before is None:
@@ -43,33 +45,6 @@ def _start_trackers() -> None:
 
     resource_tracker.ensure_running()
     ensure_running()
-
-
-@contextmanager
-def _waiting_signals() -> Iterator[None]:
-    """While this lasts, Ctrl-C and SIGTERM wait; they are heeded at its end.
-
-    The mask is what workers inherit. It holds for this thread alone: another thread (of a progress bar, say) still
-    takes the signal and lets this one run the handler, so that the handler has to wait too.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    heard: list[int] = []
-    handlers = {}
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            if signal.getsignal(number) is not None:
-                handlers[number] = signal.signal(number, lambda number, _: heard.append(number))
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        if heard:
-            signal.raise_signal(heard[0])
 
 
 def become_worker(owner: int) -> None:

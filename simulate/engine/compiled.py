@@ -6,6 +6,7 @@ compare the two page by page, bit by bit.
 
 from __future__ import annotations
 
+from crawltwin.work.compiling import call_whole
 from simulate.engine.event_loop import DONE, FULL, handle_all_events, handle_plain_events
 from simulate.engine.records import Records, cut, grown, no_records
 from simulate.engine.run_plan import RunPlan
@@ -33,7 +34,7 @@ def run(
     records = no_records(4096 if recording else 0)
     handle_events = handle_all_events if plan.general else handle_plain_events
     while True:
-        outcome = handle_events(plan, streams, state, tally, records, recording, SLICE)
+        outcome = call_whole(handle_events, plan, streams, state, tally, records, recording, SLICE)
         if outcome == DONE:
             break
         if outcome == FULL:

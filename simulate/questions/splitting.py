@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from crawltwin.model.checks import FloatArray
-from crawltwin.work.compiling import njit
+from crawltwin.work.compiling import call_whole, njit
 from simulate.engine.event_loop import CROSSED, DONE, handle_all_events
 from simulate.engine.loop_parts import add_deadline
 from simulate.engine.records import Records, no_records
@@ -160,6 +160,6 @@ def restart(
     kept = (floats, whole, np.zeros((strata, floats.size)), np.zeros((strata, whole.size), np.int64))
     limits = np.append(thresholds, plan.levels + 1)
     places = (limits, numbers, np.ones(strata, np.int64), np.zeros(1, np.int64), np.array(times))
-    while not run_trials(plan, streams, state, tally, records, kept, places):
+    while not call_whole(run_trials, plan, streams, state, tally, records, kept, places):
         pass
     return tally

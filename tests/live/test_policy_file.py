@@ -175,10 +175,13 @@ def test_the_controller_follows_the_schedule_and_keeps_its_memory():
     controller = Controller(PolicyFile(ThresholdPolicy([2]), 1, BY_DAY), lambda: now[0])
     assert (controller.robots(9), controller.check_every, controller.until_change) == (1, 0.0, HOUR / 2)
     now[0] += HOUR / 2
+    assert controller.robots(9) == 1  # until somebody looks at the clock, the part is the one that was told
+    assert (controller.look_at_clock(), controller.look_at_clock()) == (True, False)
     assert [controller.robots(level) for level in (0, 2, 3, 1, 0)] == [4, 4, 1, 1, 4]
     assert (controller.check_every, controller.until_change) == (0.5, 12 * HOUR)
     controller.robots(5)
     now[0] += 24 * HOUR
+    assert not controller.look_at_clock()
     assert controller.robots(1) == 1  # resume is at 0: the memory went on over the night
     controller.follow(PolicyFile(ThresholdPolicy([2])))
     assert (controller.robots(1), controller.until_change) == (2, None)

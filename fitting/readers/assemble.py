@@ -179,10 +179,12 @@ class Pieces:
         from_gaps = self._decide_gaps(parts, options.values)
         zoned = all(part.zoned for part in parts)
         starts = _run_starts(parts)
+        notes += self._without_status()
         rows = self._in_order(from_gaps)
         taken_back = rows.retract(parts)
         if taken_back:
             dropped[FAILED] += taken_back
+        dropped.update(rows.leave_out_untold(parts))
         out_of_order = 0
         doubts: list[str] = []
         if from_gaps:
@@ -224,7 +226,7 @@ class Pieces:
             detected=options.log_format is None and options.pattern is None,
             files=tuple(file.label for file in self.files if file.label),
             time=whole.time,
-            **{name: getattr(whole, name) for name in OPTIONAL if name != "html"},
+            **{name: getattr(whole, name) for name in OPTIONAL if name not in ("html", "untold")},
             run_starts=starts,
             rows=sum(part.rows for part in parts),
             dropped=dict(dropped.most_common()),
@@ -238,6 +240,18 @@ class Pieces:
             notes=tuple(notes),
             doubts=tuple(doubts),
         )
+
+    def _without_status(self) -> list[str]:
+        """Words about files of which nothing counts, since they tell no status and others do."""
+        if not any(part.told for file in self.files for part in file.parts):
+            return []
+        names = [
+            file.name
+            for file in self.files
+            if file.deliveries
+            and all(part.untold is not None and part.untold.all() for part in file.parts if part.time.size)
+        ]
+        return few([f"no row of {name} tells a status, where other files do: none of them counts" for name in names])
 
     def _in_order(self, from_gaps: bool) -> Rows:
         """The rows of all files, one after another: by their first times, or as they were given."""

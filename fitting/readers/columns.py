@@ -45,8 +45,11 @@ OPTIONAL: dict[str, tuple[npt.DTypeLike, Any]] = {
     "depth": (np.int16, -1),
     "robots": (np.int32, -1),
     "html": (np.int8, -1),
+    "untold": (np.int8, 0),
 }
 """Columns that a format may have beside the time: type, and what stands for "not known"."""
+NO_NUMBER, WORD = 1, 2
+"""In the column `untold`: a row without a status, and one with a word in its place."""
 
 
 @dataclass
@@ -56,8 +59,9 @@ class Columns:
     `size` is in bytes; `page`, `content`, `host` and `parent` (the page on which the address was found) are 64-bit
     hashes: equal keys mean the same address, bytes or host; `took` is the time of the fetch in seconds, ended at
     `time`; `worker` numbers the thread or process that fetched; `depth` counts links from a seed; `robots` is how
-    many were running; `html` is 1 for a page of HTML, 0 for another type. `rows` counts every line that belongs to
-    the format, `dropped` those of them that are no delivery.
+    many were running; `html` is 1 for a page of HTML, 0 for another type. `untold` marks rows that are deliveries only
+    where the whole log tells no status (`NO_NUMBER`, `WORD`), `told` is whether a row of this block tells one. `rows`
+    counts every line that belongs to the format, `dropped` those of them that are no delivery.
     """
 
     time: Int
@@ -71,6 +75,8 @@ class Columns:
     depth: npt.NDArray[np.int16] | None = None
     robots: npt.NDArray[np.int32] | None = None
     html: npt.NDArray[np.int8] | None = None
+    untold: npt.NDArray[np.int8] | None = None
+    told: bool = False
     rows: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     other_lines: int = 0

@@ -18,8 +18,9 @@ _Any = TypeVar("_Any", Reader, CountReader)
 
 
 def sample(source: Source) -> tuple[bytes, list[bytes]]:
-    """The stream's first 256 KiB, and the whole lines in them."""
-    head = source.peek(SAMPLE)
+    """The stream's first 256 KiB that are not empty lines alone, and the whole lines in them."""
+    while len(head := source.peek(SAMPLE)) == SAMPLE and not head.strip():
+        source.read(SAMPLE)
     split = head.replace(b"\r\n", b"\n").split(b"\n")
     body = split if len(head) < SAMPLE or len(split) == 1 else split[:-1]
     return head, [line for line in body if line.strip()][:_LINES]

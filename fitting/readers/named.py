@@ -14,8 +14,9 @@ from crawltwin.model.errors import InputError
 from fitting.readers.columns import (
     CACHED,
     FAILED,
-    NOT_TOLD,
+    NO_NUMBER,
     OPTIONAL,
+    WORD,
     Columns,
     host_keys,
     keep,
@@ -42,16 +43,8 @@ SIZE_NAMES = (
 PAGE_NAMES = ("url", "uri", "address", "request_url", "request_endpoint", "endpoint", "page")
 STATUS_NAMES = (
     *("status_code", "statuscode", "http_status", "http_status_code", "response_status_code", "response_code"),
-    *(
-        "response_status",
-        "fetch_status",
-        "status",
-        "sc_status",
-        "downstreamstatus",
-        "http_code",
-        "httpstatuscode",
-        "code",
-    ),
+    *("response_status", "fetch_status", "status", "sc_status", "downstreamstatus", "http_code"),
+    *("httpstatuscode", "code"),
 )
 """Names that tell a number go first: beside one of them `status` is often its reason in words."""
 SUCCESS_NAMES = ("success", "succeeded", "is_success", "ok")
@@ -59,12 +52,7 @@ ERROR_NAMES = ("error", "errors", "err", "error_message", "exception", "failure"
 CONTENT_NAMES = ("digest", "content_digest", "sha1", "checksum", "content_hash", "md5", "hash")
 CACHED_NAMES = ("cached", "from_cache")
 TYPE_NAMES = (
-    "mime",
-    "mime_type",
-    "content_mime_type",
-    "content_type",
-    "contenttype",
-    "media_type",
+    *("mime", "mime_type", "content_mime_type", "content_type", "contenttype", "media_type"),
     "resp_headers_content_type",
 )
 WORKER_NAMES = ("worker", "workerid", "worker_id", "thread", "thread_id", "spider")
@@ -79,7 +67,7 @@ ROBOTS_NAMES = ("robots",)
 class Chosen:
     """Names of the columns that are used, None where there is none.
 
-    `status_needed`: a row without a status is no delivery where others have one.
+    `status_needed`: a row without a status is no delivery where others of the log have one.
     """
 
     time: str
@@ -124,12 +112,7 @@ def choose(names: Iterable[str], options: ReadOptions, place: str) -> Chosen:
         When no column of times (or gaps) is known, or a column that the user named does not exist.
     """
     listed = [str(name) for name in names]
-    plain = {plain_name(name): name for name in reversed(listed)}
-    last: dict[str, list[str]] = {}
-    for name in listed:
-        if "." in name:
-            last.setdefault(plain_name(name.rpartition(".")[2]), []).append(name)
-    plain = {part: found[0] for part, found in last.items() if len(found) == 1} | plain
+    plain = _by_plain_name(listed)
 
     def known(candidates: Iterable[str]) -> str | None:
         return next((plain[name] for name in candidates if name in plain), None)
@@ -155,7 +138,7 @@ def choose(names: Iterable[str], options: ReadOptions, place: str) -> Chosen:
         gaps,
         size=given(options.size_column, "size column") if options.size_column else known(SIZE_NAMES),
         page=known(PAGE_NAMES),
-        status=next((plain[name] for name in STATUS_NAMES if name in plain and not _of_error(plain[name])), None),
+        status=status_name(listed),
         content=known(CONTENT_NAMES),
         cached=known(CACHED_NAMES),
         type=known(TYPE_NAMES),
@@ -169,6 +152,22 @@ def choose(names: Iterable[str], options: ReadOptions, place: str) -> Chosen:
         status_needed=True,
         where=tuple((given(one.name, "a column of --where"), one) for one in conditions),
     )
+
+
+def _by_plain_name(listed: Sequence[str]) -> dict[str, str]:
+    """Columns by their plain names, nested ones by the last part too where only one has it."""
+    last: dict[str, list[str]] = {}
+    for name in listed:
+        if "." in name:
+            last.setdefault(plain_name(name.rpartition(".")[2]), []).append(name)
+    parts = {part: found[0] for part, found in last.items() if len(found) == 1}
+    return parts | {plain_name(name): name for name in reversed(listed)}
+
+
+def status_name(listed: Sequence[str]) -> str | None:
+    """The column that tells the status of the answer; None where none does."""
+    plain = _by_plain_name(listed)
+    return next((plain[name] for name in STATUS_NAMES if name in plain and not _of_error(plain[name])), None)
 
 
 def _of_error(name: str) -> bool:
@@ -215,15 +214,19 @@ def is_good(status: int) -> bool:
     return 200 <= status <= 299
 
 
-def _status_reasons(values: Sequence[bytes], needed: bool, options: ReadOptions) -> npt.NDArray[np.object_]:
-    """Why rows are no deliveries by their status; among numbers a word is a failure, where `needed` nothing too."""
+def _judge_status(
+    result: Columns, values: Sequence[bytes], needed: bool, options: ReadOptions
+) -> npt.NDArray[np.object_]:
+    """Why rows are no deliveries by their status; where it is `needed`, rows without one wait for the whole log."""
     status = np.array([status_number(value) for value in values], dtype=np.int64)
     told = status > NO_STATUS
     reason = status_reasons(np.where(told, status, 200), options)
     reason[~told] = None
-    if told.any():
+    result.told = bool(told.any())
+    if needed:
+        result.untold = np.select([told, status == STATUS_WORD], [0, WORD], NO_NUMBER).astype(np.int8)
+    else:
         reason[status == STATUS_WORD] = FAILED
-        reason[needed & (status == NO_STATUS)] = NOT_TOLD
     return reason
 
 
@@ -287,7 +290,9 @@ def to_columns(
     reason = no_reasons(count)
     if chosen.status is not None and chosen.status not in (name for name, _ in chosen.where):
         # Who says which statuses are deliveries knows what the numbers mean.
-        reason = _status_reasons(as_bytes(column[chosen.status]), chosen.status_needed, options)
+        reason = _judge_status(result, as_bytes(column[chosen.status]), chosen.status_needed, options)
+    elif chosen.status is None and chosen.status_needed:
+        result.untold = np.full(count, NO_NUMBER, dtype=np.int8)
     reason[none_of(reason) & _failed(chosen, column, count)] = FAILED
     if chosen.cached is not None:
         cached = [str(value).lower() in ("true", "1", "yes") for value in column[chosen.cached]]

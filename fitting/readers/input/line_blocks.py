@@ -5,6 +5,7 @@ A line longer than `MAX_LINE` is skipped and counted: no log has one, but a bina
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ BLOCK = 2**20
 """Bytes read at a time."""
 MAX_LINE = 4 * 2**20
 """Longest line that is looked at; records of JSON lines may hold a whole page."""
+_EMPTY = re.compile(rb"\n[ \t\n]*\n")
+_STEP = 509
+"""Every so many bytes of a block one is looked at: where more than an eighth are ends of lines, most lines are empty."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Block:
 
 
 def blocks(source: Source, size: int = BLOCK, max_line: int = MAX_LINE) -> Iterator[Block]:
-    """The lines of `source` in blocks of about `size` bytes; Windows line ends become plain ones.
+    """The lines of `source` in blocks of about `size` bytes; Windows line ends become plain ones, many empty lines none.
 
     A last line without an end is a block of its own, and the source is marked as cut: it may be still being written.
     """
@@ -58,4 +62,7 @@ def blocks(source: Source, size: int = BLOCK, max_line: int = MAX_LINE) -> Itera
 
 
 def _plain(text: bytes) -> bytes:
-    return text.replace(b"\r\n", b"\n") if b"\r" in text else text
+    text = text.replace(b"\r\n", b"\n") if b"\r" in text else text
+    looked_at = text[::_STEP]
+    # A log that was filled up with empty lines has millions of them.
+    return _EMPTY.sub(b"\n", b"\n" + text)[1:] if 8 * looked_at.count(b"\n") > len(looked_at) else text

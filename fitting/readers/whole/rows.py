@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fitting.readers.columns import Columns, joined
+from fitting.readers.columns import FAILED, NO_NUMBER, NOT_TOLD, WORD, Columns, joined
 from fitting.readers.raw_log import resolution
 from fitting.readers.times.set_back import find_set_back
 from fitting.readers.times.stamps import SECOND, Int
@@ -17,6 +17,9 @@ from fitting.readers.whole.repeats import Marks, Repeats, doubled, find_repeats
 FAR_SPANS = 100
 FAR_TIME = 30 * 86400 * SECOND
 """Times that are so many lengths of all the rest, and so long, away from it are no times of this log."""
+
+
+_UNTOLD = {NO_NUMBER: NOT_TOLD, WORD: FAILED}
 
 
 class Rows:
@@ -44,6 +47,15 @@ class Rows:
                 keep[row] = False
         self._keep(keep)
         return int(np.count_nonzero(~keep))
+
+    def leave_out_untold(self, parts: Sequence[Columns]) -> dict[str, int]:
+        """Leave out rows without a status where others of the log tell one; how many they are, by their reason."""
+        untold, self.columns.untold = self.columns.untold, None
+        if untold is None or not any(part.told for part in parts):
+            return {}
+        self._keep(untold == 0)
+        found = {reason: int(np.count_nonzero(untold == kind)) for kind, reason in _UNTOLD.items()}
+        return {reason: count for reason, count in found.items() if count}
 
     def from_gaps(self) -> int:
         """Times from gaps, the first leads from 0 to the first of the later deliveries; how many were negative."""

@@ -21,12 +21,14 @@ from fitting.readers.formats.structured.messages import Messages
 from fitting.readers.input.json_objects import ONE_PER_LINE, names_of, objects, values_at
 from fitting.readers.input.line_blocks import blocks
 from fitting.readers.input.streams import Source
-from fitting.readers.named import ERROR_NAMES, Chosen, choose, plain_name, to_columns
+from fitting.readers.named import ERROR_NAMES, STATUS_NAMES, Chosen, choose, plain_name, status_name, to_columns
 from fitting.readers.settings import ReadOptions
 
 SHORT = 2**17
 """Bytes in which a single line is looked at as a whole."""
-_ERROR = re.compile(b'"(?:%s)"\\s*:' % "|".join(ERROR_NAMES).encode(), re.IGNORECASE)
+_ERROR, _STATUS = (
+    re.compile(b'"(?:%s)"\\s*:' % "|".join(names).encode(), re.IGNORECASE) for names in (ERROR_NAMES, STATUS_NAMES)
+)
 
 
 class JsonLines:
@@ -68,6 +70,11 @@ class JsonLines:
                 # Objects of failures alone may have such a field, and the first of them may come late.
                 fields = dict.fromkeys(name for entry in good for name in entry)
                 chosen = replace(chosen, error=next((name for name in fields if plain_name(name) in ERROR_NAMES), None))
+            if chosen is not None and chosen.status is None and _STATUS.search(block.text):
+                # So may those that were fetched, behind many that were only found.
+                names = list(dict.fromkeys(name for entry in good for name in names_of(entry)))
+                chosen = replace(chosen, status=status_name(names))
+                messages = messages if chosen.status is None else Messages(names, chosen, options, source.name)
             if messages is not None:
                 messages.check(good)
             columns = _columns(good, chosen, options, place) if chosen is not None and good else nothing()

@@ -1,4 +1,5 @@
 """Logs made to break a reader: each ends in words or is read, in bounded time and memory."""
+# ruff: noqa: E501  rows of logs are as long as they are
 
 import gzip
 import tracemalloc
@@ -114,3 +115,17 @@ def test_what_comes_before_damage_in_a_gzip_stream_is_kept(written):
     log = read_log(written(bytes(wrong_sum)))
     assert len(log) == 600
     assert any("damaged" in note for note in log.notes)
+
+
+def test_a_log_among_millions_of_empty_lines(written):
+    """Empty lines cost neither memory nor time, and a log behind more of them than the format is looked for in is read."""
+    row = "2016-03-31T14:35:{0:02d}.711Z 200 24360 http://a.org/{0} L http://a.org/ text/html #012 20160331143536323+981 sha1:B - -\n"
+    rows = [row.format(i).encode() for i in range(40)]
+    path = written(b"\n" * 400_000 + b"".join(rows[:20]) + b" \r\n" * 1_000_000 + b"".join(rows[20:]))
+    read_log(written(b"".join(rows), "small"))  # what is imported and compiled once does not count
+    tracemalloc.start()
+    log = read_log(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (log.format, len(log), log.broken) == ("heritrix", 40, 0)
+    assert peak < 60_000_000

@@ -325,3 +325,24 @@ def test_messages_that_are_all_different_are_chosen_by_their_first_word(written)
     with pytest.raises(InputError, match=r"are deliveries, by a regular expression, --where 'msg~\^fetched'"):
         read_log(path)
     assert len(read_log(path, options=ReadOptions(where=("msg~^fetched",)))) == 40
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "files"])
+def test_whether_others_have_a_status_is_asked_of_the_whole_log(written, kind):
+    """Whatever was read together: two megabytes of pages that were only found go before those that were fetched."""
+    found = [{"url": f"http://a.org/{i}", "timestamp": 1_700_000_000 + i, "pad": "x" * 400} for i in range(6000)]
+    fetched = [{**entry, "status": 200} for entry in found[4000:]]
+    listed = [*found[:4000], *fetched]
+    if kind == "csv":
+        text = "url,timestamp,pad,status\n" + "".join(
+            f"{entry['url']},{entry['timestamp']},{entry['pad']},{entry.get('status', '')}\n" for entry in listed
+        )
+        log = read_log(written(text))
+    elif kind == "json":
+        log = read_log(written("".join(json.dumps(entry) + "\n" for entry in listed)))
+    else:
+        parts = {"one": listed[:4000], "two": fetched}
+        log = read_log([written("".join(json.dumps(e) + "\n" for e in part), name) for name, part in parts.items()])
+        assert any("one tells a status, where other files do" in note for note in log.notes)
+    assert len(log) == 2000
+    assert dict(log.dropped) == {"no status, where others have one": 4000}

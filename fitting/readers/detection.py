@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -21,9 +22,9 @@ def sample(source: Source) -> tuple[bytes, list[bytes]]:
     """The stream's first 256 KiB that are not empty lines alone, and the whole lines in them."""
     while len(head := source.peek(SAMPLE)) == SAMPLE and not head.strip():
         source.read(SAMPLE)
-    split = head.replace(b"\r\n", b"\n").split(b"\n")
+    split = head.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").split(b"\n")
     body = split if len(head) < SAMPLE or len(split) == 1 else split[:-1]
-    return head, [line for line in body if line.strip()][:_LINES]
+    return head.removeprefix(BOM_UTF8), [line for line in body if line.strip()][:_LINES]
 
 
 def best(source: Source, formats: Sequence[_Any]) -> tuple[float, _Any]:

@@ -6,6 +6,7 @@ A line longer than `MAX_LINE` is skipped and counted: no log has one, but a bina
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ MAX_LINE = 4 * 2**20
 """Longest line that is looked at; records of JSON lines may hold a whole page."""
 _EMPTY = re.compile(rb"\n[ \t\n]*\n")
 _STEP = 509
-"""Every so many bytes of a block one is looked at: where more than an eighth are ends of lines, most lines are empty."""
+"""Every so many bytes of a block one is looked at: where an eighth are ends of lines, most lines are empty."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,13 @@ class Block:
 
 
 def blocks(source: Source, size: int = BLOCK, max_line: int = MAX_LINE) -> Iterator[Block]:
-    """The lines of `source` in blocks of about `size` bytes; Windows line ends become plain ones, many empty lines none.
+    """The lines of `source` in blocks of about `size` bytes; Windows line ends become plain ones, empty lines few.
 
     A last line without an end is a block of its own, and the source is marked as cut: it may be still being written.
+    The mark of byte order with which Windows begins a text is left out.
     """
+    if source.peek(len(BOM_UTF8)) == BOM_UTF8:
+        source.read(len(BOM_UTF8))
     carry: list[bytes] = []
     carried = 0
     skipping = False

@@ -46,7 +46,7 @@ class Prometheus:
         del lines
         shown = head[:4096]
         known = re.search(rb'"resultType"\s*:\s*"(?:matrix|vector|scalar|string)"', shown)
-        return 1.0 if shown.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"{" and known else 0.0
+        return 1.0 if shown.lstrip()[:1] == b"{" and known else 0.0
 
     def read_counts(self, source: Source, options: ReadOptions) -> Iterator[Counts]:
         """The series of the document, one by one."""
@@ -76,7 +76,7 @@ class PrometheusCsv:
         """A header with times and either names and values, or nothing but counters."""
         del head
         try:
-            rows = list(csv.reader(line.decode("utf-8-sig", errors="replace") for line in lines[:2]))
+            rows = list(csv.reader(line.decode("utf-8", errors="replace") for line in lines[:2]))
         except csv.Error:
             return 0.0
         if len(rows) < 2 or not rows[0]:

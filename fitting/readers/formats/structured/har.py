@@ -23,7 +23,7 @@ from fitting.readers.times import stamps
 
 LARGEST = 512 * 2**20
 """Bytes of a HAR that is read: it is one document and must be held as a whole."""
-_HEAD = re.compile(rb'\s*+(?:\xef\xbb\xbf)?\s*+\{\s*+"log"\s*+:\s*+\{')
+_HEAD = re.compile(rb'\s*+\{\s*+"log"\s*+:\s*+\{')
 
 
 class Har:

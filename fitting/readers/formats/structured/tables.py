@@ -63,7 +63,7 @@ class Csv:
         separator = _separator(lines)
         if separator is None or len(lines) < 1 or lines[0].lstrip()[:1] in (b"{", b"["):
             return 0.0
-        header = [field.strip(b' "\xef\xbb\xbf') for field in lines[0].split(separator)]
+        header = [field.strip(b' "') for field in lines[0].split(separator)]
         words = sum(re.fullmatch(rb"[@A-Za-z_][\w .\-/()@]{0,60}", field) is not None for field in header)
         # The first column of a table that pandas wrote is its index, without a name.
         words += not header[0] and len(header) > 1
@@ -79,7 +79,7 @@ class Csv:
         chosen: Chosen | None = None
         for text, too_long in _whole_rows(source):
             if chosen is None:
-                header, _, rest = text.decode("utf-8-sig", errors="replace").partition("\n")
+                header, _, rest = text.decode("utf-8", errors="replace").partition("\n")
                 if header.count(separator.decode()) >= MOST_COLUMNS:
                     raise InputError.at(source.name, f"a table must have at most {MOST_COLUMNS:,} columns; got more")
                 names = pd.read_csv(io.StringIO(header + "\n"), sep=separator.decode(), dtype=str, nrows=0).columns

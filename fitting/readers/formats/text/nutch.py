@@ -18,8 +18,9 @@ from fitting.readers.settings import ReadOptions
 from fitting.readers.times import stamps
 
 _TIME = rb"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{1,6})"
-# `INFO  fetcher.FetcherThread - `, or since Nutch 1.19 `INFO o.a.n.f.FetcherThread [FetcherThread] FetcherThread 50 `.
-_CLASS = rb" ++[A-Z]++ ++[\w.$]++ (?:\[[^\]\n]*+\] )?(?:- )?"
+# `INFO  fetcher.FetcherThread - `, or since Nutch 1.19 `INFO o.a.n.f.FetcherThread [FetcherThread] FetcherThread 50 `;
+# in the log of a Hadoop task `INFO [FetcherThread] org.apache.nutch.fetcher.FetcherThread: FetcherThread 50 `.
+_CLASS = rb" ++[A-Z]++ ++(?:[\w.$]++ (?:\[[^\]\n]*+\] )?(?:- )?|\[[^\]\n]*+\] [\w.$]++: )"
 _WHO = _CLASS + rb"(?:FetcherThread \d++ )?"
 _START = re.compile(rb"^" + _TIME + _CLASS + rb"(?:FetcherThread (\d++) )?fetching ([^ \n]++)[^\n]*+$", re.MULTILINE)
 _RUN = re.compile(rb"^" + _TIME + _WHO + rb"Fetcher: starting", re.MULTILINE)

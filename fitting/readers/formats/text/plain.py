@@ -20,7 +20,7 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 
-_HEADER = re.compile(rb'(?:\xef\xbb\xbf)?[ \t]*"?[@A-Za-z_][^,;\t|]*[,;\t|]')
+_HEADER = re.compile(rb'[ \t]*"?[@A-Za-z_][^,;\t|]*[,;\t|]')
 
 
 class Plain(LineReader):
@@ -38,8 +38,6 @@ class Plain(LineReader):
 
     def parse(self, text: bytes, options: ReadOptions) -> Columns:
         """Columns of one block of lines."""
-        if text.startswith(b"\xef\xbb\xbf"):
-            text = text[3:]
         found = _LINE.findall(text)
         moments = [row[0] for row in found if row[0]]
         second = [row[1] or b"nan" for row in found if row[0]]

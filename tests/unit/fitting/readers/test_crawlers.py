@@ -31,6 +31,33 @@ HTTRACK = (
 )
 
 
+def test_nutch_in_the_log_of_a_hadoop_task(written, utc):
+    line = (
+        "2023-11-14 22:13:{:02d},623 INFO [FetcherThread] org.apache.nutch.fetcher.FetcherThread: FetcherThread {} {}\n"
+    )
+    log = read_log(
+        written(
+            "2023-11-14 22:13:19,001 INFO [main] org.apache.nutch.fetcher.Fetcher: Fetcher: starting\n"
+            + line.format(20, 45, "fetching http://a.org/1 (queue crawl delay=3000ms)")
+            + line.format(21, 46, "fetching http://a.org/2 (queue crawl delay=3000ms)")
+            + line.format(22, 46, "fetch of http://a.org/2 failed with: Http code=404, url=http://a.org/2")
+        )
+    )
+    assert (log.format, dict(log.dropped)) == ("nutch", {"fetch failed": 1})
+    assert log.time.tolist() == [utc("2023-11-14T22:13:20.623")]
+    assert log.worker.tolist() == [45]
+    assert log.run_starts.tolist() == [utc("2023-11-14T22:13:19.001")]
+
+
+@pytest.mark.parametrize("log", [STORM.partition("\n")[2], WPULL.partition(".\n")[2].partition(".\n")[2], HTTRACK])
+def test_a_mark_of_byte_order_costs_no_row(written, log):
+    """As Notepad and PowerShell begin a text: the first line is a row of the log."""
+    written("HTTrack3.49-2 launched on Wed, 25 Oct 2017 23:59:50 at http://a.org/\n", "hts-log.txt")
+    plain, marked = read_log(written(log, "plain")), read_log(written(b"\xef\xbb\xbf" + log.encode(), "marked"))
+    assert (marked.rows, len(marked), marked.broken) == (plain.rows, len(plain), 0)
+    assert marked.time.tolist() == plain.time.tolist()
+
+
 def test_stormcrawler(written, utc):
     log = read_log(written(STORM))
     assert log.format == "stormcrawler"

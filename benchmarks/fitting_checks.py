@@ -170,7 +170,7 @@ def main() -> None:
     for seed in range(traces):
         for name, times in rate_traces(np.random.default_rng([seed, 1])):
             cleaning = clean(times)
-            found = even_trace(find_batches(times, cleaning, 1e-9), cleaning, times, 0.0, DAY)
+            found = even_trace(find_batches(times, cleaning, 1e-9), 0.0, DAY)
             season = found.season
             daily, possible = season is not None and season.found, season is not None and season.possible is not None
             row = (not found.stationarity.stationary, daily, possible, found.other is not None)

@@ -80,7 +80,7 @@ def told(count: int) -> dict[str, float]:
     for seed in range(count):
         for name, times in traces(np.random.default_rng([seed, 3])):
             cleaning = clean(times)
-            even = even_trace(find_batches(times, cleaning, 1e-9), cleaning, times, 0.0, DAY)
+            even = even_trace(find_batches(times, cleaning, 1e-9), 0.0, DAY)
             found.setdefault(name, []).append(even.season is not None and even.season.found)
     return {name: float(np.mean(every)) for name, every in found.items()}
 

@@ -119,7 +119,7 @@ def fit(
     tell("cleaning")
     cleaning, batches = gather(raw, chosen)
     sensitive = tuple(sensitivity(raw.seconds, cleaning, batches, raw.resolution))
-    even = even_trace(batches, cleaning, raw.seconds, _phase(raw, chosen.period), chosen.period, raw.zoned)
+    even = even_trace(batches, _phase(raw, chosen.period), chosen.period, raw.zoned)
     # Where the number of robots changes, the rate changes with it: nothing is taken out then.
     several = raw.robots is not None and np.unique(raw.robots[raw.robots >= 1]).size > 1
     data, stationarity = batches.segments if several else even.segments, even.stationarity
@@ -209,6 +209,8 @@ def gather(raw: RawLog, options: FitOptions) -> tuple[Cleaning, Batches]:
         pause_quantile=options.pause_quantile,
         stretch=options.stretch,
         run_starts=None if raw.run_starts is None else (raw.run_starts - raw.time[0]) / SECOND,
+        resolution=0.0 if raw.from_gaps else raw.resolution,
+        seed=options.seed,
     )
     batches = find_batches(
         seconds,

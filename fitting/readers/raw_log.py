@@ -13,6 +13,10 @@ from crawltwin.work.memory import row_blocks
 from fitting.readers.columns import OPTIONAL
 from fitting.readers.times.stamps import SECOND, Int
 
+_COARSE = tuple(seconds * SECOND for seconds in (86400, 3600, 1800, 900, 600, 300, 120, 60, 30, 20, 15, 10, 5, 2))
+"""Steps of more than a second, for logs in which pages share their times."""
+_FEWEST_TICKS = 20
+_TIES = 0.01
 _STEPS = (60 * SECOND, SECOND, 10**8, 10**7, 10**6, 10**5, 10**4, 10**3, 10**2)
 
 
@@ -170,13 +174,23 @@ def resolution(time: Int) -> float:
     """The clock's step in seconds: the largest of minute, second, 0.1 s, ... that nearly all times are multiples of.
 
     One time in a thousand may miss it, and 300 ns are allowed, which is what an epoch in seconds loses as a float.
+    Where pages share their times (one in a hundred) and these are 20 or more, the step may be another part of an hour,
+    an hour or a day too. Single pages at a fixed delay lie on such a grid by themselves.
     """
     if time.size == 0:
         return 1e-9
     probe = time if time.size <= 200_000 else time[:: time.size // 200_000]
     probe = probe - time.min() if np.ptp(time) < SECOND else probe
-    for step in _STEPS:
-        off = np.abs((probe + step // 2) % step - step // 2)
-        if np.count_nonzero(off > min(300, step // 4)) <= probe.size // 1000:
-            return step / SECOND
-    return 1e-9
+    found = next((step for step in _STEPS if _on_grid(probe, step)), 1)
+    ties = np.count_nonzero(time[1:] == time[:-1]) if found >= SECOND else 0
+    if ties > _TIES * time.size and np.unique(probe[:10_000]).size >= _FEWEST_TICKS:
+        # From one of the times on: with a zone, days do not begin at a multiple of a day.
+        from_one = probe - probe[probe.size // 2]
+        found = next((step for step in _COARSE if step > found and _on_grid(from_one, step)), found)
+    return found / SECOND
+
+
+def _on_grid(time: Int, step: int) -> bool:
+    """Whether nearly all times are multiples of the step."""
+    off = np.abs((time + step // 2) % step - step // 2)
+    return bool(np.count_nonzero(off > min(300, step // 4)) <= time.size // 1000)

@@ -10,8 +10,7 @@ from fitting.season.other_periods import OtherPeriod, other_period
 from fitting.season.running import Running
 from fitting.season.season import DAY, Season, find_season, with_possible
 from fitting.trace.batches import Batches
-from fitting.trace.cleaning import Cleaning
-from fitting.trace.segments import Float, Segments
+from fitting.trace.segments import Segments
 from fitting.trace.stationarity import Stationarity, judge
 
 
@@ -45,15 +44,11 @@ class EvenTrace:
         return tuple(f"{words}; {season.too_short_in_words()}" for words in found.words)
 
 
-def even_trace(
-    batches: Batches, cleaning: Cleaning, seconds: Float, phase: float | None, period: float | None, utc: bool = False
-) -> EvenTrace:
+def even_trace(batches: Batches, phase: float | None, period: float | None, utc: bool = False) -> EvenTrace:
     """Look for a period and for changes, and take both out.
 
     Parameters
     ----------
-    seconds : array
-        Times of all pages.
     phase : float, optional
         Seconds from the beginning of a period to second 0; None: the log has no calendar.
     period : float, optional
@@ -62,7 +57,7 @@ def even_trace(
         Whether the calendar is in universal time.
     """
     data, season = batches.segments, None
-    running = Running.of(batches, cleaning, seconds, phase or 0.0, period or DAY)
+    running = Running.of(batches, phase or 0.0, period or DAY)
     begins = np.concatenate([own[:-1] for own in running.stretches])
     if phase is not None and period is not None:
         season = find_season(running, utc)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fitting.trace.batches import Batches
-from fitting.trace.cleaning import Cleaning
 from fitting.trace.segments import Float, Int
 
 CELLS = 96
@@ -33,16 +32,17 @@ class Running:
     period: float
 
     @classmethod
-    def of(cls, batches: Batches, cleaning: Cleaning, seconds: Float, phase: float, period: float) -> Running:
-        """From the batches of a cleaned log."""
-        parts = cleaning.parts(seconds)
-        # Every page is in one batch, so the sizes tell which page begins each of them.
-        starts = np.cumsum(batches.sizes)
-        starts -= batches.sizes
-        borders = np.cumsum([part.size for part in parts])[:-1]
-        pages = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        times = np.split(pages[starts], np.searchsorted(starts, borders))
-        return cls(tuple(own for own in times if own.size > 1), phase % period, period)
+    def of(cls, batches: Batches, phase: float, period: float) -> Running:
+        """From batches: where their pages were spread over the ticks of the clock, at the moments that were drawn.
+
+        The times that the log tells all lie at the beginnings of ticks, which would be a cycle of their own.
+        """
+        stretches = []
+        for begin, own in zip(batches.begins.tolist(), batches.segments.stretches()):
+            times = np.full(own.stop - own.start + 1, begin)
+            times[1:] += np.cumsum(batches.segments.gaps[own])
+            stretches.append(times)
+        return cls(tuple(stretches), phase % period, period)
 
     @property
     def span(self) -> float:

@@ -12,7 +12,7 @@ ones that stand alone (`fitting.trace.pauses.between_batches`), or they are a bu
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from crawltwin.work.memory import row_blocks
 from fitting.trace.cleaning import Cleaning, scv
 from fitting.trace.pauses import between_batches
 from fitting.trace.segments import Segments
-from fitting.trace.ticks import Ticks, at_one_moment, count_ticks, spread
+from fitting.trace.ticks import TIES, Ticks, at_one_moment, count_ticks, spread
 
 Float = npt.NDArray[np.float64]
 
@@ -32,11 +32,10 @@ MAX_BATCH = 1000
 RATIO = 30.0
 DEPTH = 0.2
 LONGEST_RUN = 15.0
-TIES = 0.01
 LEISURE = 0.5
 """Seconds: pages that are usually so far apart are hardly handed over together."""
 SLOW = 50.0
-"""With fewer companions of a page than `TIES`, or a mean gap of `SLOW` ticks, the reading of ties is immaterial."""
+"""With a mean gap of so many ticks, as with few ties, it is immaterial how they are read."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,8 @@ class Batches:
         All batch sizes, those that begin a stretch included: every page of the used stretches is in one batch.
     inner_gap : float
         Seconds between pages of a batch, the median, where a valley made them; else 0.
+    begins : array
+        Times of the first batch of each stretch of `segments`, in seconds since the first page of the log.
     """
 
     rule: str
@@ -66,6 +67,7 @@ class Batches:
     segments: Segments
     sizes: npt.NDArray[np.int64]
     inner_gap: float = 0.0
+    begins: Float = field(default_factory=lambda: np.zeros(1))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -220,7 +222,7 @@ def find_batches(
         return _gathered(parts, limit, "given", None)
     gaps = np.concatenate([np.diff(part) for part in parts] or [np.zeros(0)])
     ticks = None if from_gaps else count_ticks(parts, resolution)
-    by_chance = ticks is not None and not ticks.batches and _many_ties(gaps, ticks, resolution)
+    by_chance = ticks is not None and ticks.by_chance and _many_ties(gaps, ticks, resolution)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     if reading == "batch":
         return _gathered([at_one_moment(part, resolution, rng) for part in parts], 0.0, "ticks", ticks)
@@ -229,8 +231,9 @@ def find_batches(
     deepest = None if from_gaps else valley(gaps)
     if deepest is None or deepest <= resolution:
         return _gathered(parts, 0.0, "ties", ticks)
-    inner = gaps[(gaps > 0) & (gaps <= deepest)]
-    return replace(_gathered(parts, deepest, "valley", ticks), inner_gap=float(np.median(inner)))
+    # With the gaps of zero: on a coarse clock the others are whole ticks, however close the pages are.
+    inner = float(np.median(gaps[gaps <= deepest]))
+    return replace(_gathered(parts, deepest, "valley", ticks), inner_gap=inner)
 
 
 def _many_ties(gaps: Float, ticks: Ticks, resolution: float) -> bool:
@@ -252,7 +255,8 @@ def _gathered(parts: list[Float], limit: float, rule: str, ticks: Ticks | None) 
     joined = _joined(gaps, np.float64)
     begins = np.unique(np.array([f for f in first[:-1] if f < joined.size] or [0]))
     segments = Segments(joined, _joined(sizes, np.int64), begins)
-    return Batches(rule, limit, ticks, segments, _joined(every, np.int64))
+    moments = np.array([part[0] for part, counts in zip(parts, every) if counts.size > 1])
+    return Batches(rule, limit, ticks, segments, _joined(every, np.int64), begins=moments)
 
 
 def _starts(part: Float, limit: float) -> npt.NDArray[np.int64]:

@@ -1,7 +1,9 @@
 """Pauses found and cut: what is left are stretches in which the crawler ran.
 
 A run that the log marks ends a stretch whatever the gap. Three rules find the other pauses. *Given*: a limit in
-seconds. *Quantile*: every gap above a quantile. *Auto*: from the gaps themselves (`fitting.trace.pauses`).
+seconds. *Quantile*: every gap above a quantile. *Auto*: from the gaps themselves (`fitting.trace.pauses`). Where pages
+share the ticks of a coarse clock by chance, these are the gaps of pages at random moments of their ticks: whole ticks
+have no tail to judge by. A gap must then be a tick longer than the limit.
 
 Where the gaps leave it open whether the crawler stood still, the words say so: many pauses were cut, or few gaps hold
 most of the time and were not cut.
@@ -28,6 +30,7 @@ from fitting.trace.pauses import (
     in_runs,
     kinds_apart,
 )
+from fitting.trace.ticks import count_ticks, spread
 
 Float = npt.NDArray[np.float64]
 
@@ -144,6 +147,8 @@ def clean(
     pause_quantile: float | None = None,
     stretch: str | int = "all",
     run_starts: Float | None = None,
+    resolution: float = 0.0,
+    seed: int = 0,
 ) -> Cleaning:
     """Cut the pauses out of a trace of times.
 
@@ -160,6 +165,10 @@ def clean(
         the one with most pages, or that of a number (from 1).
     run_starts : array, optional
         Times at which the log says that a run began; the gap that holds such a time is a pause.
+    resolution : float
+        The clock's step in seconds; 0: all times are exact.
+    seed : int
+        Of the moments within the ticks.
 
     Raises
     ------
@@ -172,6 +181,10 @@ def clean(
         before = np.searchsorted(seconds, run_starts)
         marked[before[(before > 0) & (before < seconds.size)] - 1] = True
     rule, limit = _limit(gaps[~marked] if marked.any() else gaps, pause, pause_quantile)
+    fine = gaps
+    if rule == "auto" and resolution > 0 and count_ticks([seconds], resolution).by_chance:
+        fine = np.diff(spread(seconds, resolution, np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(4,)))))
+        limit = auto_limit(fine[~marked]) + resolution
     cuts = np.flatnonzero(marked | (gaps > limit))
     first = np.concatenate([[0], cuts + 1])
     last = np.concatenate([cuts + 1, [seconds.size]])
@@ -183,10 +196,9 @@ def clean(
         if b > a
     )
     paused, scv_before = float(gaps[cuts].sum()), scv(gaps)
-    inside = np.concatenate([gaps[s.first : s.last - 1] for s in stretches if s.used] or [np.zeros(0)])
-    words = _doubtful_pauses(gaps, ~marked & (gaps > limit)) if rule == "auto" else ()
+    words = _doubtful_pauses(gaps, fine > 0, ~marked & (gaps > limit)) if rule == "auto" else ()
+    scv_after = scv(_inside(gaps, stretches))
     del gaps
-    scv_after = scv(inside)
     return Cleaning(
         rule=rule,
         limit=limit,
@@ -196,15 +208,22 @@ def clean(
         stretches=stretches,
         scv_before=scv_before,
         scv_after=scv_after,
-        words=(*words, *_concentration(inside)),
+        words=(*words, *_concentration(_inside(fine, stretches))),
         span=float(seconds[-1] - seconds[0]) if seconds.size else 0.0,
     )
 
 
-def _doubtful_pauses(gaps: Float, cut: npt.NDArray[np.bool_]) -> tuple[str, ...]:
-    """A sentence where gaps were cut that may be the crawl's own: more than a few of them, or one after another."""
+def _inside(gaps: Float, stretches: tuple[Stretch, ...]) -> Float:
+    """The gaps within the used stretches."""
+    return np.concatenate([gaps[s.first : s.last - 1] for s in stretches if s.used] or [np.zeros(0)])
+
+
+def _doubtful_pauses(gaps: Float, positive: npt.NDArray[np.bool_], cut: npt.NDArray[np.bool_]) -> tuple[str, ...]:
+    """A sentence where gaps were cut that may be the crawl's own: more than a few of them, or one after another.
+
+    `positive` tells which gaps are more than ties.
+    """
     own = gaps[cut]
-    positive = gaps > 0
     every = int(np.count_nonzero(positive))
     follow = own.size >= GROUP and in_runs(cut[positive], fewest=1)
     if own.size <= max(RARE * every, 3) and not follow:

@@ -28,6 +28,8 @@ from crawltwin.work.compiling import njit
 Float = npt.NDArray[np.float64]
 
 CHANCE = 10.0
+TIES = 0.01
+"""Companions of a page below which it is immaterial how pages of one tick are read."""
 EDGE = 5
 """Ticks beside the first and the last one that tell how many pages a whole tick has."""
 
@@ -68,6 +70,11 @@ class Ticks:
     def batches(self) -> bool:
         """Whether pages of one tick are batches rather than the clock's doing."""
         return self.together > 0.5
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether many pages share their tick, and that is the clock's doing."""
+        return self.companions > TIES and not self.batches
 
     def to_json(self) -> dict[str, float]:
         """Plain numbers."""

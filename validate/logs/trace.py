@@ -57,7 +57,7 @@ def _whole(fit: FitResult, seed: int) -> tuple[RecordedTrace, FloatArray, tuple[
         # Other moments within the ticks than those that were fitted: the model must not be confirmed by its own draws.
         again = find_batches(log.seconds, fit.cleaning, log.resolution, reading=reading, seed=fit.seed + 1 + seed)
         words = "the moments within the ticks of the clock were drawn anew, without content sizes"
-        running = Running.of(again, fit.cleaning, log.seconds, 0.0, math.inf)
+        running = Running.of(again, 0.0, math.inf)
         ends = np.concatenate([own[1:] for own in running.stretches])
         whole, part = again.segments, again.segments.sample(REPLAYED, BLOCKS)
         # The same gaps, with the time at which each ends in place of its length; a length is never 0.

@@ -109,7 +109,7 @@ def _changes(log: CountLog, pages: Float, cleaning: Cleaning, period: float | No
     calendar = period is not None and int(log.start[0]) > 10**17
     phase = period_time(int(log.start[0]) / SECOND, period) if calendar and period is not None else None
     spread = find_batches(pages, cleaning, 1e-9, limit=0.0)
-    even = even_trace(spread, cleaning, pages, phase, period, log.zoned)
+    even = even_trace(spread, phase, period, log.zoned)
     found, words = even.stationarity, []
     if even.season is not None and even.season.found:
         words.append(f"{even.season.in_words()}: one model of the counts averages over it; give the hours of interest")

@@ -91,10 +91,23 @@ def test_stretches_can_be_chosen():
         clean(times, stretch="9")
 
 
-@pytest.mark.parametrize("step", [60.0, 1.0, 0.001])
-def test_the_clock_is_found(step):
-    times = np.floor(np.cumsum(rng().exponential(3 * step, 5000)) / step) * step + 1_460_000_040
-    assert resolution(np.rint(times * 1e9).astype(np.int64)) == pytest.approx(step)
+def nanoseconds(times):
+    return np.rint(np.asarray(times) * 1e9).astype(np.int64)
+
+
+@pytest.mark.parametrize("step", [86400.0, 3600.0, 300.0, 60.0, 30.0, 10.0, 2.0, 1.0, 0.001])
+@pytest.mark.parametrize("zone", [0.0, 7200.0])
+def test_the_clock_is_found(step, zone):
+    times = np.floor(np.cumsum(rng().exponential(3 * step, 5000)) / step) * step + 1_459_987_200 + zone
+    assert resolution(nanoseconds(times)) == pytest.approx(step)
+
+
+def test_a_fixed_delay_or_a_handful_of_times_are_no_coarse_clock():
+    steady = np.cumsum(rng().choice([10.0, 20.0], 500))
+    assert resolution(nanoseconds(steady)) == 1.0
+    assert resolution(nanoseconds(np.repeat(steady[:15], 4))) == 1.0
+    # Seven seconds are no part of a minute, and batches a week apart are no clock.
+    assert resolution(nanoseconds(np.repeat(np.arange(100) * 7.0 + 3, 2))) == 1.0
 
 
 def poisson_seconds(rate, n=20_000):

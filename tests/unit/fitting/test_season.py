@@ -23,7 +23,7 @@ def rng(seed=1):
 
 def evened(times, period=DAY, phase=0.0):
     cleaning = clean(times)
-    return even_trace(find_batches(times, cleaning, 1e-6), cleaning, times, phase, period)
+    return even_trace(find_batches(times, cleaning, 1e-6), phase, period)
 
 
 def office(t):

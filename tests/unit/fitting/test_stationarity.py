@@ -24,7 +24,7 @@ def drawn(rate, span, most, seed):
 
 def judged(times):
     cleaning = clean(times)
-    return even_trace(find_batches(times, cleaning, 1e-6), cleaning, times, 0.0, DAY)
+    return even_trace(find_batches(times, cleaning, 1e-6), 0.0, DAY)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -26,7 +26,7 @@ def by_day(times):
 
 def judged(times, phase=0.0):
     cleaning = clean(times)
-    return even_trace(find_batches(times, cleaning, 1e-9), cleaning, times, phase, DAY)
+    return even_trace(find_batches(times, cleaning, 1e-9), phase, DAY)
 
 
 @pytest.mark.parametrize(("hours", "days"), [(0.5, 1), (1, 3), (3, 1), (6, 1.9), (6, 7), (18, 3), (30, 7)])

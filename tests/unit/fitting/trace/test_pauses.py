@@ -167,3 +167,27 @@ def test_what_short_stretches_cannot_show_is_not_told():
     assert counted[0] == pytest.approx(1.0, abs=0.15)
     assert np.isnan(counted[1:]).all()
     assert np.isnan(interval_dispersion(data, np.array([1, 5, 10]))).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(("step", "rate"), [(60.0, 0.1), (60.0, 0.05), (10.0, 0.3), (1.0, 5.0)])
+def test_rare_pauses_are_found_on_every_clock(step, rate):
+    """Pauses of a hundred gaps; nearly all other gaps are one tick or none, which have no tail to judge by."""
+    draw = np.random.default_rng([7, int(step)])
+    gaps = draw.exponential(1 / rate, 2000)
+    exact = np.floor(times_of(gaps) / step) * step
+    assert clean(exact - exact[0], resolution=step).pauses == 0
+    gaps[[300, 900, 1500]] += 100 / rate
+    times = np.floor(times_of(gaps) / step) * step
+    found = clean(times - times[0], resolution=step)
+    assert found.pauses == 3
+    assert found.words == ()
+    assert found.paused_seconds == pytest.approx(300 / rate, rel=0.1)
+
+
+def test_batches_that_lie_across_two_ticks_are_not_told_as_pages_a_second_apart():
+    draw = np.random.default_rng(8)
+    starts = np.cumsum(draw.exponential(300.0, 300))
+    times = np.floor(np.sort(np.repeat(starts, 60) + draw.uniform(0, 0.3, 18_000)))
+    found = find_batches(times - times[0], clean(times - times[0], resolution=1.0), 1.0)
+    assert found.rule == "valley"
+    assert found.words == ()

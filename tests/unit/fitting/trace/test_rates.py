@@ -62,8 +62,20 @@ def test_a_stretch_that_begins_and_ends_within_a_tick_keeps_its_rate(seed):
     cleaning = clean(times)
     batches = find_batches(times, cleaning, 1.0)
     assert batches.rule == "spread"
-    assert even_trace(batches, cleaning, times, 0.0, DAY).stationarity.stationary
+    assert even_trace(batches, 0.0, DAY).stationarity.stationary
     assert len(batches.segments) / batches.segments.gaps.sum() == pytest.approx(200, rel=4 / np.sqrt(6000))
+
+
+@pytest.mark.parametrize(("step", "rate"), [(60.0, 1.0), (60.0, 0.2), (3600.0, 0.01), (86400.0, 0.001)])
+def test_the_ticks_of_a_coarse_clock_are_no_cycle_of_the_rate(step, rate):
+    times = np.floor(np.cumsum(np.random.default_rng([5, int(step)]).exponential(1 / rate, 6000)) / step) * step
+    times -= times[0]
+    batches = find_batches(times, clean(times), step)
+    assert batches.rule == "spread"
+    found = even_trace(batches, 0.0, DAY)
+    assert found.stationarity.stationary
+    assert found.words == ()
+    assert not found.season.found
 
 
 def test_pages_stay_in_their_tick():

@@ -26,6 +26,7 @@ from analytic import Solution, asymptotic_variance, settling_time
 from crawltwin.model import Scenario, TooLargeError
 from crawltwin.model.errors import ConvergenceError
 from crawltwin.model.measures import PROBABILITIES
+from crawltwin.model.results.carried import Carried
 from validate.plan import ValidationPlan
 from validate.verdict import Comparison, reach
 
@@ -52,7 +53,7 @@ MOST_STATES = 5_000
 
 
 @dataclass(frozen=True)
-class PlannedLength:
+class PlannedLength(Carried):
     """The length of the run that gives the verdict.
 
     Parameters

@@ -11,13 +11,14 @@ import numpy.typing as npt
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.errors import InputError
 from crawltwin.model.laws.quantile_search import quantile_from_tail
+from crawltwin.model.results.carried import Carried
 from crawltwin.model.results.display import shown_as_html
 
 Fate = Literal["served", "obsolete", "all"]
 FATES: tuple[Fate, ...] = ("served", "obsolete", "all")
 
 
-class SojournLaw(ABC):
+class SojournLaw(Carried, ABC):
     """Questions about the time in the system of served, obsolete and all pages; lost pages count as 0 among all."""
 
     @abstractmethod

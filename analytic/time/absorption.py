@@ -180,14 +180,25 @@ class AbsorptionTime(Drawn):
         """Its mean, and the size of the chain."""
         return f"mean {self.mean:.6g}, from a chain of {self.states:,} states"
 
+    @property
+    def deviation(self) -> float:
+        """Standard deviation."""
+        return max(self.moment(2) - self.mean**2, 0.0) ** 0.5 if self.certain else math.inf
+
     def to_frame(self) -> pd.DataFrame:
         """Mean, standard deviation, quantiles."""
         import pandas as pd
 
-        spread = max(self.moment(2) - self.mean**2, 0.0) ** 0.5 if self.certain else math.inf
-        rows = [("mean", self.mean), ("standard deviation", spread)]
+        rows = [("mean", self.mean), ("standard deviation", self.deviation)]
         rows += [(f"{p:.0%} quantile", self.quantile(p)) for p in QUANTILES]
         return pd.DataFrame([(*row, "time") for row in rows], columns=["number", "value", "unit"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; null is a time that never comes."""
+        found = {"mean": self.mean, "standard_deviation": self.deviation}
+        quantiles = {str(p): self.quantile(p) for p in QUANTILES}
+        finite = [{name: t if math.isfinite(t) else None for name, t in one.items()} for one in (found, quantiles)]
+        return {**finite[0], "quantiles": finite[1], "states": self.states}
 
     def quantile(self, p: float) -> float:
         """The t with P(X <= t) = p, 0 <= p < 1; infinite where so much is never absorbed."""

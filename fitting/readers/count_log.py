@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawltwin.model.results.display import shown_as_html
 from fitting.readers.times.stamps import INVALID, SECOND, Int
 
 Float = npt.NDArray[np.float64]
@@ -40,7 +41,7 @@ class Counts:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CountLog:
     """Pages delivered in each interval, in order of time.
 
@@ -91,6 +92,11 @@ class CountLog:
     def place(self) -> str:
         """Where a fault of the whole log is: its first file."""
         return self.files[0] if self.files else "log"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the account."""
+        account = self.account()
+        return shown_as_html(repr(self), {"what": list(account), "value": [str(value) for value in account.values()]})
 
     def account(self) -> dict[str, Any]:
         """What was read, interval by interval, as plain values; a counter's clock is its interval."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from crawltwin.model.results.display import shown_as_html
 from crawltwin.work.memory import row_blocks
 from fitting.readers.columns import OPTIONAL
 from fitting.readers.times.stamps import SECOND, Int
@@ -20,7 +21,7 @@ _TIES = 0.01
 _STEPS = (60 * SECOND, SECOND, 10**8, 10**7, 10**6, 10**5, 10**4, 10**3, 10**2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RawLog:
     """Deliveries of one log, over all its files.
 
@@ -128,6 +129,11 @@ class RawLog:
             f"RawLog({self.format}, {self.rows} rows, {len(self)} deliveries, "
             f"clock of {self.resolution:g} s, {self.broken} broken lines)"
         )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the account."""
+        account = self.account()
+        return shown_as_html(repr(self), {"what": list(account), "value": [str(value) for value in account.values()]})
 
     def account(self) -> dict[str, Any]:
         """What was read, row by row, as plain values."""

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from crawltwin.model import SCALAR_MEASURES, Interval, Policy, Scenario
-from crawltwin.model.errors import Faults
+from crawltwin.model.errors import Faults, InputError, wrong_object
 from crawltwin.model.measures import unit_of
 from crawltwin.model.results.display import Drawn
 from crawltwin.model.scenario import takes_scenario
@@ -186,7 +186,15 @@ def compare(
 
 
 def check_policies(policies: Mapping[str, Policy], faults: Faults) -> None:
-    """Two at least."""
+    """Two at least, each a policy with its name."""
+    way_out = "For example {'always 4': ThresholdPolicy([4]), '4 or 1': ThresholdPolicy([4, 1], [2])}."
+    if not isinstance(policies, Mapping):
+        words = f"policies must be a mapping of names to policies; got {wrong_object(policies)}"
+        raise InputError.at("policies", words, way_out)
+    for name, policy in policies.items():
+        if not isinstance(policy, Policy):
+            words = f"each policy must be a ThresholdPolicy or a LevelPolicy; got {wrong_object(policy)}"
+            faults.add(f"policies[{name!r}]", words, way_out)
     if len(policies) < 2:
         faults.add("policies", f"policies must be two at least; got {len(policies)}")
 

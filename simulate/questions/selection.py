@@ -189,8 +189,12 @@ def select_best(
     """
     faults = Faults()
     check_policies(policies, faults)
-    with faults.under(""):
-        settings = replace(settings, **options) if settings else SelectionSettings(**options)
+    if settings is None and "indifference" not in options:
+        words = "indifference must be given: a difference of the measure that does not matter; got none"
+        faults.add("indifference", words)
+    else:
+        with faults.under(""):
+            settings = replace(settings, **options) if settings else SelectionSettings(**options)
     if settings is not None and settings.measure == "cost" and scenario.cost is None:
         faults.add("measure", "cost must have weights; got a scenario without [cost]", "Add them, or choose a measure.")
     faults.raise_if_any()

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.measures import unit_of
+from crawltwin.model.results.display import Shown
 from simulate.engine.columns import SUM
 from simulate.engine.statistics import cell_edges
 from simulate.sample.diagnostics import Diagnostics
@@ -83,8 +85,8 @@ def standard_errors(pseudo: FloatArray) -> FloatArray:
     return np.asarray(pseudo.std(axis=0, ddof=1) / math.sqrt(pseudo.shape[0]))
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample(Shown):
     """What replications of one scenario tell.
 
     Parameters
@@ -103,6 +105,17 @@ class Sample:
     reading: Reading
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     records: pd.DataFrame | None = field(default=None, repr=False)
+
+    def headline(self) -> str:
+        """How much was simulated."""
+        return f"{self.units.count} units of {self.pages:,} pages in all, warm-up left out; ask for intervals(0.95)"
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each measure: its value and its standard error."""
+        import pandas as pd
+
+        found = ((name, one.value, one.error, unit_of(name)) for name, one in self.scalars.items())
+        return pd.DataFrame(found, columns=["measure", "value", "standard_error", "unit"])
 
     @property
     def freedom(self) -> int:

@@ -80,3 +80,24 @@ def test_a_scenario_and_the_law_of_the_time_in_the_system_show_themselves_in_a_n
     # M/M/1/5 without obsolescence: whoever is accepted is served.
     assert shown.count("<tr>") >= 3 and "95% within" in shown
     assert f"{law.quantile(0.95, 'served'):.6g}" in shown
+
+
+@pytest.mark.parametrize("function", [simulate.compare, simulate.select_best])
+@pytest.mark.parametrize(
+    ("policies", "words"),
+    [
+        (["3,1@2", "3"], "policies must be a mapping of names to policies; got a list"),
+        ({"a": "3,1@2", "b": None}, "each policy must be a ThresholdPolicy or a LevelPolicy; got '3,1@2'"),
+    ],
+)
+def test_policies_that_are_none_are_refused_with_an_example(function, policies, words):
+    with pytest.raises(InputError) as error:
+        function(PAPER, policies)
+    assert words in str(error.value)
+    assert "ThresholdPolicy([4])" in str(error.value)
+
+
+def test_what_select_best_needs_is_asked_for():
+    policies = {str(robots): ct.load("paper").policy for robots in (1, 2)}
+    with pytest.raises(InputError, match="indifference must be given"):
+        simulate.select_best(PAPER, policies)

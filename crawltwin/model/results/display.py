@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crawltwin.model.measures import MEASURES
+from crawltwin.model.results.carried import Carried
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +23,7 @@ ROWS = 40
 """Rows of a frame that a notebook shows at most."""
 
 
-class Shown(ABC):
+class Shown(Carried, ABC):
     """A result with a headline and a frame."""
 
     @abstractmethod

@@ -1,6 +1,9 @@
 """In a notebook: every result has a headline, a table with units and, where a picture says it, a picture."""
 
+import copy
 import dataclasses
+import json
+import pickle
 import subprocess
 import sys
 from functools import cache
@@ -19,7 +22,7 @@ from crawltwin.pages.notebook.choice import PICTURES
 from crawltwin.plan.demo_trace import demo_log
 from crawltwin.plan.what_if.axes import read_axis
 from crawltwin.plan.what_if.sweeps import sweep
-from fitting import FitOptions, fit, read_log
+from fitting import FitOptions, fit, read_counts, read_log
 from simulate.questions.coverage_experiment import Share
 from simulate.questions.rare_events import Splits
 from tests.conftest import REPOSITORY
@@ -39,6 +42,7 @@ RESULTS = {
     "AbsorptionTime": lambda: analytic.passage(PAPER, 4),
     "Completion": lambda: analytic.completion(PAPER, 30),
     "SimulationResult": lambda: ct.simulate(PAPER, pages=2_000, replications=5, seed=1),
+    "Sample": lambda: simulate.draw_sample(PAPER, simulate.SampleSettings(pages=2_000, replications=5)),
     "Comparison": lambda: simulate.compare(
         PAPER, {"three": ThresholdPolicy([3], []), "one": ThresholdPolicy([1], [])}, pages=2_000, replications=5, seed=1
     ),
@@ -72,6 +76,34 @@ def test_a_result_shows_itself_in_a_notebook(name):
     assert len(frame) and ("unit" in frame or frame.attrs.get("units")), "a table has units"
     assert len(repr(found)) < 1200, "a repr is short"
     assert repr(found).startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_can_be_saved_and_sent(name):
+    """After it was shown too: what it holds to answer faster does not travel."""
+    found = result(name)
+    found._repr_html_()
+    again = pickle.loads(pickle.dumps(found))
+    assert again._repr_html_() == found._repr_html_()
+    assert copy.deepcopy(found).to_frame().equals(found.to_frame())
+    if name != "Sample":
+        json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_mappings_that_cannot_be_written_to_stay_so():
+    again = pickle.loads(pickle.dumps(result("SimulationResult")))
+    with pytest.raises(TypeError):
+        again.measures["cost"] = None
+
+
+def test_a_log_is_shown_and_compared_by_what_it_is(tmp_path):
+    (tmp_path / "<b>.log").write_text(demo_log(1, 200))
+    (tmp_path / "counts.csv").write_text("time,pages_total\n" + "".join(f"{60 * k},{3 * k}\n" for k in range(50)))
+    logs = read_log(tmp_path / "<b>.log"), read_counts(tmp_path / "counts.csv")
+    for log in logs:
+        assert "deliveries" in log._repr_html_()
+        assert log == log
+        assert log != pickle.loads(pickle.dumps(log))
 
 
 @pytest.mark.parametrize(("name", "picture"), [(n, p) for n in RESULTS for p in PICTURES.get(n, ())])

@@ -29,19 +29,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=whole, metavar="N", help=f"seed of a trace (default: {TRACE_SEED})")
 
 
+def names() -> tuple[str, ...]:
+    """What there is, for those who ask and for shells that complete words."""
+    from crawltwin.model.examples import EXAMPLES
+
+    return (*EXAMPLES, *TRACES)
+
+
 def run(options: argparse.Namespace) -> int:
     """Write the scenario, with a comment that says what it is."""
     from crawltwin.model import scenario_file
     from crawltwin.model.examples import EXAMPLES, load
+    from crawltwin.model.sections.keys import nearest
 
     if options.name is None:
         if options.out:
-            raise InputError(f"NAME must be given with --out; got none. One of {', '.join(EXAMPLES)}")
+            raise InputError(f"NAME must be given with --out; got none. One of {', '.join(names())}")
         words = {name: example.words for name, example in EXAMPLES.items()} | TRACES
         print("examples:", *(f"  {name:18s} {text}" for name, text in words.items()), sep="\n")
         return 0
     if options.name in TRACES:
         return _write(options.out, _trace(options.name, _seed(options.seed)))
+    if options.name not in EXAMPLES:
+        words = f"the example must be one of {', '.join(names())}; got {options.name!r}"
+        raise InputError.at("", words, nearest(options.name, names()))
     if options.seed is not None:
         raise InputError(f"--seed must come with one of {', '.join(TRACES)}; got {options.name!r}, which is not random")
     scenario = load(options.name)

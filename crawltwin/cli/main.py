@@ -58,11 +58,17 @@ exit codes: 0 done, 1 a verdict failed, 2 the input was wrong, 3 a method did no
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaints show control characters instead of sending them to the terminal."""
+    """A parser whose complaints name what was meant, and show control characters instead of sending them."""
+
+    asked: argparse.ArgumentParser | None = None
+    """The parser of the command that was asked for."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and leave with exit code 2."""
-        super().error(visible(message))
+        """Say what is wrong, and what was meant where a name is near, and leave with exit code 2."""
+        from crawltwin.cli.terminal.near_names import meant
+
+        options = [word for parser in (self, self.asked) if parser for word in parser._option_string_actions]
+        super().error(visible(message + meant(message, options)))
 
 
 class _Completion(argparse.Action):
@@ -102,13 +108,20 @@ def _run(words: list[str]) -> int:
         choices=("bash", "zsh", "fish"),
         help="print a script with which this shell completes commands and options",
     )
+    if not words:
+        parser.print_help(sys.stderr)
+        return 2
+    if asked is None:
+        unknown = [word for word in words if not any(known.startswith(word) for known in parser._option_string_actions)]
+        if unknown:
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     loaded: ModuleType | None = None
     chosen: argparse.ArgumentParser = parser
     for name, line in COMMANDS.items():
         own = commands.add_parser(name, help=line, description=f"{line[0].upper()}{line[1:]}.", formatter_class=_layout)
         if name == asked:
-            loaded, chosen = import_module(f"crawltwin.cli.{name}"), own
+            loaded, chosen, parser.asked = import_module(f"crawltwin.cli.{name}"), own, own
             own.epilog = loaded.EPILOG
             loaded.add_arguments(own)
     options = parser.parse_args(words)

@@ -245,6 +245,6 @@ def load(name: str) -> Scenario:
     """The example scenario of that name."""
     if name not in EXAMPLES:
         close = difflib.get_close_matches(name, EXAMPLES, n=1)
-        hint = f". Did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"the example must be one of {', '.join(EXAMPLES)}; got {name!r}{hint}")
+        hint = f"Did you mean {close[0]!r}?" if close else ""
+        raise InputError.at("", f"the example must be one of {', '.join(EXAMPLES)}; got {name!r}", hint)
     return EXAMPLES[name].build()

@@ -269,3 +269,33 @@ def test_fit_shows_large_batches_and_how_much_was_cut(tmp_path, capsys):
     shown = " ".join(capsys.readouterr().out.split())
     assert "Batch sizes 1: 0.96, 11 to 30: 0.04;" in shown
     assert "1 cut (90% of the time)" in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("slove a.toml", "Did you mean 'solve'?"),
+        ("optimise a.toml", "Did you mean 'optimize'?"),
+        ("help", "Did you mean '--help'?"),
+        ("--hlep", "Did you mean '--help'?"),
+        ("solve a.toml --methd auto", "Did you mean '--method'?"),
+        ("solve a.toml --method bandet", "Did you mean 'banded'?"),
+        ("live dem", "Did you mean 'demo'?"),
+        ("fit a.log --pauze=3", "Did you mean '--pause'?"),
+    ],
+)
+def test_near_names_are_named(typed, words, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(typed.split())
+    assert left.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_an_example_that_is_near_is_named(capsys):
+    assert main(["example", "tracee"]) == 2
+    assert capsys.readouterr().err.rstrip().endswith("Did you mean 'trace'?")
+
+
+def test_no_command_at_all_shows_the_help(capsys):
+    assert main([]) == 2
+    assert "a first walk:" in capsys.readouterr().err

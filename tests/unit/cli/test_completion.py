@@ -25,6 +25,13 @@ def script(shell: str, capsys) -> str:
         (["solve", "--method", "ba"], {"banded"}),
         (["fit", "--criterion", ""], {"bic", "aic", "held-out"}),
         (["plan", "--lose"], {"--lose-at-most"}),
+        (["solve", "--method", "="], {"auto", "direct", "block", "qbd", "banded", "matrix-free", "window"}),
+        (["solve", "--method", "=", "ba"], {"banded"}),
+        (["live", ""], {"demo", "arena"}),
+        (["example", "da"], {"daily-trace"}),
+        (["--completion", "f"], {"fish"}),
+        (["plan", ""], set()),  # files
+        (["plan", "crawl.log", "--config", ""], set()),
     ],
 )
 def test_bash_completes(words, completed, capsys):

@@ -18,7 +18,8 @@ PACKAGES = ("crawltwin", "analytic", "simulate", "fitting", "validate")
 """Packages that compute; they are found, not imported."""
 SHOWING = frozenset({"cli", "pages", "report", "live"})
 """Folders of `crawltwin` that compute nothing which is kept."""
-LIBRARIES = ("numba", "numpy", "scipy")
+LIBRARIES = ("numba", "numpy", "scipy", "simpy", "statsmodels")
+"""Libraries that numbers come from; those that read files, hand out work or show tables are not among them."""
 SUFFIXES = frozenset({".csv", ".json", ".py", ".toml"})
 
 

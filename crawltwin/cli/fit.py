@@ -77,8 +77,10 @@ def run(options: argparse.Namespace) -> int:
     answer["warnings"] += assumed
     if options.report:
         from crawltwin.pages.fit import fit_report
+        from crawltwin.plan.earlier import sources_of
 
-        save_report(fit_report(result, command=command_line(), replayed=replayed), options.report)
+        sources = sources_of(options.log, result.log.format, reading)
+        save_report(fit_report(result, command_line(), replayed, sources), options.report)
     if options.out:
         as_json = str(options.out).endswith(".json")
         save(options.out, scenario_file.dumps(scenario, json_text=as_json))

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from crawltwin.plan.config import PlanFile
     from crawltwin.plan.evidence.unsuitable import Unsuitable
     from crawltwin.plan.result import Plan
+    from crawltwin.report import Report
 
 EPILOG = """examples:
   crawltwin plan crawl.log --robots 4 --lose-at-most 1% --index-within 1h:95%
   crawltwin plan crawl.log --robots 4 --capacity 20 --service-mean 2s --obsolescence-mean 30min --report report/plan
   crawltwin plan crawl.log --ask                        asks for what is missing and writes plan.toml
   crawltwin plan crawl.log --config plan.toml --json
-  crawltwin plan crawl.log --check report/plan          makes the report's plan again and compares every number
+  crawltwin plan crawl.log --check report/plan          makes the report's plan again and compares everything
   crawltwin plan crawl.log --robots 4 --cost loss=500   weights instead of limits
   crawltwin plan one.log two.log four.log --robots-of one.log=1,two.log=2,four.log=4
   crawltwin plan crawl.log --robots 4 --urls 100000 --timeout 5min --backlog-limit 15
@@ -50,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, FitOptions, without=("seed",))
     add_json(parser)
     parser.add_argument("--ask", action="store_true", help="ask for what is missing, write it to --config or plan.toml")
-    parser.add_argument("--check", metavar="DIR", help="make an earlier report's plan again and compare every number")
+    words = "make an earlier report's plan again; compare every number, word and picture"
+    parser.add_argument("--check", metavar="DIR", help=words)
     parser.add_argument("--out", metavar="FILE", help="write the scenario with the recommended policy there")
     parser.add_argument(
         "--policy", dest="policy_file", metavar="FILE", help="write the policy as a JSON table for a crawler there"
@@ -63,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     from crawltwin.model import InputError, scenario_file
     from crawltwin.plan.config import PlanFile
     from crawltwin.plan.decide import Plan, plan
-    from crawltwin.plan.earlier import POLICY, EarlierPlan, digests
+    from crawltwin.plan.earlier import POLICY, EarlierPlan, sources_of
     from crawltwin.plan.settings import PlanSettings
     from fitting import FitOptions, ReadOptions
     from fitting.robots.several import check_files, read_by_robots
@@ -85,13 +87,17 @@ def run(options: argparse.Namespace) -> int:
         path = options.config or "plan.toml"
         ask(PlanFile.read(path if Path(path).exists() else None, **typed), path)
         return 0
-    earlier = None if options.check is None else EarlierPlan.read(options.check)
-    beside = [name for values in typed.values() for name in values if name != "progress"]
-    beside += ["config"] if options.config else []
-    if earlier is not None and beside:
+    earlier = pages = None
+    if options.check is not None:
+        from crawltwin.pages.checking.earlier_report import EarlierReport
+
+        pages, earlier = EarlierReport.read(options.check), EarlierPlan.read(options.check)
+    chosen_here = [name for values in typed.values() for name in values if name != "progress"]
+    chosen_here += ["config"] if options.config else []
+    if earlier is not None and chosen_here:
         raise InputError(
-            f"--check must stand without settings and options of the plan; got {', '.join(beside)}. They are those of "
-            "the report"
+            f"--check must stand without settings and options of the plan; got {', '.join(chosen_here)}. They are "
+            "those of the report"
         )
     said = PlanFile.read(options.config, **typed) if earlier is None else earlier.said
     # Where the progress log lies is no choice: whoever checks a report may keep it elsewhere.
@@ -102,9 +108,11 @@ def run(options: argparse.Namespace) -> int:
         fitted = FitOptions(**chosen) if chosen else None
         log = options.log if robots_of is None else read_by_robots(check_files(options.log), robots_of, reading)
         found = plan(log, said.settings, reading=reading, options=fitted, workers=options.workers, tell=steps)
-    sources = digests([*options.log, *([reading.progress] if reading.progress else [])])
+    read = found.fit.log if isinstance(found, Plan) else found.log
+    sources = sources_of(options.log, read.format, reading, said.settings.urls)
     if options.report:
-        _write_report(options.report, found, sources, said)
+        report, beside = _report(found, sources, said)
+        save_report(report, options.report, beside)
     if isinstance(found, Plan):
         if options.out:
             as_json = str(options.out).lower().endswith(".json")
@@ -118,8 +126,14 @@ def run(options: argparse.Namespace) -> int:
         show_plan(found) if isinstance(found, Plan) else show_unsuitable(found)
 
     answer = found.to_json()
-    policy = json.loads(_exports(found)[POLICY]) if isinstance(found, Plan) and earlier is not None else None
-    differences = None if earlier is None else earlier.differences(sources, plain_json(answer), policy)
+    differences = None
+    if earlier is not None and pages is not None:
+        policy = json.loads(_exports(found)[POLICY]) if isinstance(found, Plan) else None
+        differences = earlier.differences(sources, plain_json(answer), policy)
+        report, beside = _report(found, sources, said)
+        if earlier.policy is not None:
+            beside.pop(POLICY, None)
+        differences += pages.differences(report, beside)
     if differences is not None:
         answer["differences"] = differences
     tell(options, answer, show)
@@ -137,13 +151,13 @@ def _exports(found: Plan) -> dict[str, str]:
     return exports(found.scenario, best.policy, best.cost, found.settings.fetches_per_robot, schedule)
 
 
-def _write_report(directory: str, found: Plan | Unsuitable, sources: dict[str, str], said: PlanFile) -> None:
+def _report(found: Plan | Unsuitable, sources: dict[str, str], said: PlanFile) -> tuple[Report, dict[str, str]]:
+    """The report, and the files beside it by their names."""
     from crawltwin.pages.plan import plan_report, unsuitable_report
     from crawltwin.plan.result import Plan
 
     if not isinstance(found, Plan):
-        save_report(unsuitable_report(found, command_line(), sources, said), directory)
-        return
+        return unsuitable_report(found, command_line(), sources, said), {}
     from crawltwin.pages.explore import explore_page
     from crawltwin.plan.what_if.explored import explored_policies
 
@@ -155,4 +169,4 @@ def _write_report(directory: str, found: Plan | Unsuitable, sources: dict[str, s
         two_readings=found.clock is not None and found.clock.both,
     )
     beside = _exports(found) | {"explore.html": explore_page(explored)}
-    save_report(plan_report(found, command_line(), sources, said), directory, beside)
+    return plan_report(found, command_line(), sources, said), beside

@@ -14,6 +14,7 @@ from crawltwin.pages.fit_pictures import (
     dispersion,
     gap_distribution,
     gaps_over_time,
+    losses_by_load,
     pace_picture,
     rate_over_time,
 )
@@ -48,7 +49,12 @@ if TYPE_CHECKING:
 _TONE: dict[str, Tone] = {"good": "good", "fair": "warn", "poor": "bad"}
 
 
-def fit_report(result: FitResult, command: str = "", replayed: LossAgreement | None = None) -> Report:
+def fit_report(
+    result: FitResult,
+    command: str = "",
+    replayed: LossAgreement | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> Report:
     """All of a fit on one page.
 
     Parameters
@@ -59,6 +65,8 @@ def fit_report(result: FitResult, command: str = "", replayed: LossAgreement | N
         How to make it again; made from the log's name by default.
     replayed : LossAgreement, optional
         Losses of the replayed trace and of the model.
+    sources : mapping, optional
+        Files of the log with their digests.
 
     Notes
     -----
@@ -81,7 +89,7 @@ def fit_report(result: FitResult, command: str = "", replayed: LossAgreement | N
             Section("How good the fit is", _goodness(result)),
             *([Section("Replayed through a buffer", _replayed(replayed))] if replayed is not None else []),
         ],
-        provenance=gather([result.scenario()], seeds=[result.seed]),
+        provenance=gather([result.scenario()], seeds=[result.seed], sources=sources),
         command=command or f"crawltwin fit {_name(result)}",
         unconfirmed=[*map(_sentence, result.warnings)],
     )
@@ -325,25 +333,8 @@ def _replayed(check: LossAgreement) -> list[Block]:
         for row in check.rows
     ]
     names = ("load", "lost by the trace (95%)", "by the model", "by a Poisson stream")
-    loads = [row.load for row in check.rows]
-
-    def paint(axes: Axes) -> None:
-        spread = [[row.replayed - row.low for row in check.rows], [row.high - row.replayed for row in check.rows]]
-        axes.errorbar(
-            loads, [row.replayed for row in check.rows], np.maximum(spread, 0), fmt="o", capsize=4, label="trace"
-        )
-        axes.plot(loads, [row.solved for row in check.rows], label="model")
-        axes.plot(loads, [row.poisson for row in check.rows], label="Poisson stream")
-        style_axes(axes, "load of the indexer", "share of pages lost")
-        axes.set_ylim(bottom=0)
-
     return [
         Note(check.words[0].upper() + check.words[1:] + ".", VERDICT_TONES[check.verdict]),
-        draw(
-            "replay",
-            paint,
-            f"Losses with {check.capacity} places: the recorded trace, the fitted model, a Poisson stream.",
-            "Points of the trace with intervals, a curve of the model near them and one of a Poisson stream below.",
-        ),
+        losses_by_load(check),
         Table("Losses of trace and model", [*[Column(name, "number") for name in names], "verdict"], rows),
     ]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from fitting import FitResult
     from fitting.season.season import Season
+    from validate.logs.losses import LossAgreement
 
 POINTS = 3000
 """Points that a picture of the whole trace shows at most."""
@@ -235,4 +236,26 @@ def pace_picture(season: Season, policies: Sequence[str] = ()) -> Figure:
         + (" with the policy of each." if policies else "."),
         f"A staircase of the pace; parts: {parts}.",
         data={"pace": [float(x) if math.isfinite(x) else None for x in shown], "policies": list(policies)},
+    )
+
+
+def losses_by_load(check: LossAgreement) -> Figure:
+    """Losses of the recorded trace, of the fitted model and of a Poisson stream."""
+    loads = [row.load for row in check.rows]
+
+    def paint(axes: Axes) -> None:
+        spread = [[row.replayed - row.low for row in check.rows], [row.high - row.replayed for row in check.rows]]
+        axes.errorbar(
+            loads, [row.replayed for row in check.rows], np.maximum(spread, 0), fmt="o", capsize=4, label="trace"
+        )
+        axes.plot(loads, [row.solved for row in check.rows], label="model")
+        axes.plot(loads, [row.poisson for row in check.rows], label="Poisson stream")
+        style_axes(axes, "load of the indexer", "share of pages lost")
+        axes.set_ylim(bottom=0)
+
+    return draw(
+        "replay",
+        paint,
+        f"Losses with {check.capacity} places: the recorded trace, the fitted model, a Poisson stream.",
+        "Points of the trace with intervals, a curve of the model near them and one of a Poisson stream below.",
     )

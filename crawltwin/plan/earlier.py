@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crawltwin.model.errors import InputError
-from crawltwin.model.files import read_text
+from crawltwin.model.files import parse, read_text
+from crawltwin.model.results.comparing import differences
 from crawltwin.plan.config import PlanFile
+from crawltwin.plan.url_list import UrlList
+from fitting.readers.running import progress_log
+from fitting.readers.settings import ReadOptions
 
-TOLERANCE = 1e-9
-"""Relative difference of two computed numbers that counts as the same, across machines and libraries."""
-ROUNDING = 1e-12
-"""Absolute difference that does: of zeros that were rounded."""
 NOT_COMPARED = frozenset({"seconds", "versions"})
 POLICY, NOT_OBEYED = "policy.json", frozenset({"scenario", "crawltwin"})
 """The file that crawlers obey, and what in it tells of its making alone."""
@@ -45,20 +43,25 @@ class EarlierPlan:
     policy: Mapping[str, Any] | None = None
 
     @classmethod
-    def read(cls, directory: str | Path) -> EarlierPlan:
-        """From the report.json of a directory, and the policy.json beside it."""
-        path, obeyed = Path(directory) / "report.json", Path(directory) / POLICY
+    def read(cls, path: str | Path) -> EarlierPlan:
+        """From the report.json of a directory and the policy.json beside it, or from a report.json alone."""
+        whole = Path(path).is_dir()
+        report, obeyed = Path(path) / "report.json" if whole else Path(path), Path(path) / POLICY
         try:
-            held = json.loads(read_text(path, "--check"))
-            origin = held["provenance"]
-            said, sources = PlanFile.from_text(origin["settings"], str(path)), dict(origin["sources"])
-            policy = dict(json.loads(read_text(obeyed, "--check"))) if obeyed.exists() else None
-            return cls(said, sources, dict(held["data"]), policy)
-        except (ValueError, KeyError, TypeError) as error:
+            held = parse(read_text(report, "--check"), "--check", json_text=True)
+            origin, answer = held["provenance"], dict(held["data"])
+            if not isinstance(answer["suitable"], bool) or not isinstance(answer["verdict"], Mapping):
+                raise TypeError("the answer of another command")
+            said, sources = PlanFile.from_text(origin["settings"], str(report)), dict(origin["sources"])
+            policy = None
+            if whole and obeyed.exists():
+                policy = dict(parse(read_text(obeyed, "--check"), POLICY, json_text=True))
+            return cls(said, sources, answer, policy)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(
-                f"--check must be the directory of a report of crawltwin plan; got {str(directory)!r}, whose "
+                f"--check must be the directory of a report of crawltwin plan; got {str(path)!r}, whose "
                 f"report.json or {POLICY} does not hold one"
             ) from None
 
@@ -74,12 +77,22 @@ class EarlierPlan:
         policy : mapping, optional
             The file that crawlers would obey now; compared where the report has one.
         """
-        found = [] if sorted(self.sources.values()) == sorted(sources.values()) else ["the log is another one"]
-        found += _differences("", self.answer, answer)
+        found = []
+        if sorted(self.sources.values()) != sorted(sources.values()):
+            others = ", ".join(name for name, digest in self.sources.items() if digest not in sources.values())
+            found.append(f"the log is another one{f' than {others} of the report' if others else ''}")
+        found += differences("", self.answer, answer, NOT_COMPARED)
         if self.policy is not None:
             held, made = ({k: v for k, v in one.items() if k not in NOT_OBEYED} for one in (self.policy, policy or {}))
-            found += _differences(POLICY, held, made)
+            found += differences(POLICY, held, made)
         return found
+
+
+def sources_of(paths: Sequence[str], log_format: str, reading: ReadOptions, urls: object = None) -> dict[str, str]:
+    """Digests of all files that a plan or a fit was made of: the log, its progress log, the list of URLs."""
+    progress = progress_log(log_format, paths, reading)
+    lists = [urls.path] if isinstance(urls, UrlList) else []
+    return digests([*paths, *([] if progress is None else [str(progress)]), *lists])
 
 
 def digests(paths: Sequence[str]) -> dict[str, str]:
@@ -94,31 +107,3 @@ def digests(paths: Sequence[str]) -> dict[str, str]:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _differences(place: str, old: Any, new: Any) -> Iterator[str]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in [*old, *(key for key in new if key not in old)]:
-            if key in NOT_COMPARED:
-                continue
-            inside = f"{place}.{key}" if place else key
-            if key not in old or key not in new:
-                yield f"{inside}: only in the {'earlier report' if key in old else 'new one'}"
-            else:
-                yield from _differences(inside, old[key], new[key])
-    elif isinstance(old, list) and isinstance(new, list):
-        if len(old) != len(new):
-            yield f"{place}: had {len(old)} entries, has {len(new)}"
-        for index, pair in enumerate(zip(old, new)):
-            yield from _differences(f"{place}[{index}]", *pair)
-    elif isinstance(old, float) or isinstance(new, float):
-        if not _same(old, new):
-            yield f"{place}: was {old}, is {new}"
-    elif old != new:
-        yield f"{place}: was {old!r}, is {new!r}"
-
-
-def _same(old: Any, new: Any) -> bool:
-    if not isinstance(old, int | float) or not isinstance(new, int | float):
-        return bool(old == new)
-    return math.isclose(old, new, rel_tol=TOLERANCE, abs_tol=ROUNDING)

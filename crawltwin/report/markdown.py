@@ -24,7 +24,7 @@ def to_markdown_text(report: Report) -> str:
     lines += [f"- seeds: {', '.join(map(str, origin.seeds)) or 'nothing random in this report'}"]
     lines += [f"- scenario {to_markdown(title)}: `{digest}`" for title, digest in origin.scenarios.items()]
     lines += [f"- {to_markdown(name)}: sha256 `{digest}`" for name, digest in origin.sources.items()]
-    lines += [f"- commit `{origin.commit}`"] if origin.commit else []
+    lines += [f"- commit {origin.commit}"] if origin.commit else []
     lines += ["- settings:", "", "```", origin.settings.strip(), "```", ""] if origin.settings else []
     lines += [f"- time, {name}: {value}" for name, value in origin.times.items()]
     return "\n".join(lines) + "\n"

@@ -49,7 +49,7 @@ class Provenance:
     settings : str
         The settings of the run as the text of a file that gives them again; empty where there are none.
     commit : str
-        The commit of the code, where it was run from a checkout.
+        The commit of the code, where it was run from a checkout, and whether files were changed since.
     times : mapping
         The only part of a report that may differ from run to run: when it was made, seconds per part.
     """
@@ -104,19 +104,23 @@ def gather(
         seeds=tuple(seeds),
         sources=dict(sources or {}),
         settings=settings,
-        commit=_commit(),
+        commit=commit_of(Path(__file__).resolve().parents[2]),
         times={"made": made} | {name: f"{value:.1f} s" for name, value in (seconds or {}).items()},
     )
 
 
-def _commit() -> str:
-    """The commit of the checkout that this code belongs to; empty for an installed package."""
-    folder = Path(__file__).resolve().parents[2]
+def commit_of(folder: Path) -> str:
+    """The commit of a checkout, and whether its files were changed since; empty where the folder is none."""
     if not (folder / ".git").exists():
         return ""
-    command = ["git", "-C", str(folder), "rev-parse", "HEAD"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+        found = _git(folder, "rev-parse", "HEAD")
+        changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.SubprocessError):
         return ""
-    return found.stdout.strip()
+    return f"{found} with uncommitted changes" if changed else found
+
+
+def _git(folder: Path, *words: str) -> str:
+    command = ["git", "-C", str(folder), *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()

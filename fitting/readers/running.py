@@ -32,7 +32,7 @@ def with_running(log: RawLog, paths: Sequence[str | Path], options: ReadOptions)
     InputError
         When the file that was given is no such log.
     """
-    path = options.progress or _beside(log, paths)
+    path = progress_log(log.format, paths, options)
     if path is None or log.robots is not None or not len(log):
         return log
     if Path(path).exists():
@@ -62,9 +62,9 @@ def with_running(log: RawLog, paths: Sequence[str | Path], options: ReadOptions)
     return replace(log, robots=robots.astype(np.int32), notes=(*log.notes, words))
 
 
-def _beside(log: RawLog, paths: Sequence[str | Path]) -> Path | None:
-    """The progress log in the folder of a Heritrix log."""
-    if log.format != "heritrix":
-        return None
+def progress_log(log_format: str, paths: Sequence[str | Path], options: ReadOptions) -> str | Path | None:
+    """The progress log that is read with a log: the one that was given, or the one in the folder of a Heritrix log."""
+    if options.progress or log_format != "heritrix":
+        return options.progress
     found = (Path(path).parent / BESIDE for path in paths if str(path) != "-")
     return next((path for path in found if path.is_file()), None)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-TOLERANCE = 1e-9
-"""Relative difference of two computed numbers that counts as the same, across machines and libraries."""
+from crawltwin.model.errors import InputError
+from crawltwin.model.results.comparing import differences
+from crawltwin.model.results.comparing import same_number as _same
 
 
 def compare(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs, one line per difference; words and texts may differ, verdicts and numbers may not.
+    """What differs in numbers and verdicts, one line per difference; words may differ.
 
     Examples
     --------
@@ -19,13 +19,20 @@ def compare(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     >>> compare({"findings": [cell]}, {"findings": [cell | {"verdict": "misprint"}]})
     ['Table 1, a: verdict was reproduced, is misprint']
     """
-    return [
-        *_findings(earlier, now, "findings"),
-        *_findings(earlier, now, "others"),
-        *_claims(earlier, now),
-        *_curves(earlier, now),
-        *_simulated(earlier, now),
-    ]
+    part = "table_5_intervals"
+    try:
+        return [
+            *_findings(earlier, now, "findings"),
+            *_findings(earlier, now, "others"),
+            *_claims(earlier, now),
+            *_curves(earlier, now),
+            *(differences(part, earlier[part], now[part]) if part in earlier else ()),
+            *_simulated(earlier, now),
+        ]
+    except (AttributeError, KeyError, TypeError):
+        raise InputError(
+            "the earlier answer must be one of `crawltwin reproduce`; got parts that are damaged or of another kind"
+        ) from None
 
 
 def _findings(earlier: Mapping[str, Any], now: Mapping[str, Any], part: str) -> Iterator[str]:
@@ -67,9 +74,3 @@ def _simulated(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
     for name in sorted(old.keys() & new.keys()):
         if old[name]["verdict"] != new[name]["verdict"] or not _same(old[name]["value"], new[name]["value"]):
             yield f"{', '.join(name)}, simulated: was {old[name]['value']}, is {new[name]['value']}"
-
-
-def _same(old: float | None, new: float | None) -> bool:
-    if old is None or new is None:
-        return old is new
-    return math.isclose(old, new, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

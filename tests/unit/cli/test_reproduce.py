@@ -79,11 +79,28 @@ def test_report_check_and_same_bytes(kept: str, tmp_path: Path, capsys, monkeypa
     (first / "report.json").write_text(json.dumps(changed))
     assert main(["reproduce", "--keep", kept, "--check", str(first / "report.json"), "--json"]) == 1
     assert len(json.loads(capsys.readouterr().out)["differences"]) == 1
+    assert main(["reproduce", "--keep", kept, "--check", str(second)]) == 0
+    page = (second / "report.md").read_text()
+    (second / "report.md").write_text(page.replace("misprint", "mistake", 1))
+    capsys.readouterr()
+    assert main(["reproduce", "--keep", kept, "--check", str(second), "--json"]) == 1
+    (line,) = json.loads(capsys.readouterr().out)["differences"]
+    assert line.startswith("report.md, line ")
+    (second / "report.html").unlink()
+    assert main(["reproduce", "--keep", kept, "--check", str(second)]) == 2
+    assert "without report.html" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "--check must exist"), ("no json", "--check must be valid JSON"), ("{}", "without findings")],
+    [
+        (None, "--check must exist"),
+        ("no json", "--check must be valid JSON"),
+        ("{}", "without findings"),
+        ('{"findings": [7]}', "damaged or of another kind"),
+        ('{"findings": [], "figures": []}', "damaged or of another kind"),
+        ('{"format": 0, "findings": []}', "another form of report"),
+    ],
 )
 def test_bad_check_file(tmp_path: Path, capsys, content: str | None, words: str) -> None:
     path = tmp_path / "report.json"

@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
     if options.name in TRACES:
         return _write(options.out, _trace(options.name, _seed(options.seed)))
     if options.name not in EXAMPLES:
-        words = f"the example must be one of {', '.join(names())}; got {options.name!r}"
-        raise InputError.at("", words, nearest(options.name, names()))
+        wrong = f"the example must be one of {', '.join(names())}; got {options.name!r}"
+        raise InputError.at("", wrong, nearest(options.name, names()))
     if options.seed is not None:
         raise InputError(f"--seed must come with one of {', '.join(TRACES)}; got {options.name!r}, which is not random")
     scenario = load(options.name)

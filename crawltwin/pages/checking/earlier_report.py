@@ -152,7 +152,8 @@ def _pictures(sections: Any) -> Iterator[str]:
 def _words_of_json(held: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for part in ("title", "summary", "unconfirmed"):
         yield from differences(part, held[part], now[part])
-    yield from differences("sections", *[[_with_cells(section) for section in one["sections"]] for one in (held, now)])
+    then, today = ([_with_cells(section) for section in one["sections"]] for one in (held, now))
+    yield from differences("sections", then, today)
     yield from differences("provenance", held["provenance"], now["provenance"], OF_THE_MAKING)
 
 

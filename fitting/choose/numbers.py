@@ -99,7 +99,7 @@ def model_numbers(
     for _ in range(refits):
         again = bootstrap.resampled(data, length, rng)
         try:
-            shares = again.batch_shares if sizes is None else with_first_batches(again.batch_shares, data, sizes)
+            shares = with_first_batches(again.batch_shares, data, sizes)
             refitted = model.without_batches().refit(again, few).model.with_batch_sizes(shares)
             values = _process_numbers(refitted.bmap(), unit)
         except CrawltwinError:

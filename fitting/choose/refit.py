@@ -85,8 +85,7 @@ class Resampler:
         """
         again = bootstrap.resampled(self.data, self.block_length, rng)
         found = self.model.without_batches().refit(again, EmSettings(steps=STEPS, tolerance=1e-5)).model
-        shares = again.batch_shares
-        shares = shares if self.sizes is None else with_first_batches(shares, self.data, self.sizes)
+        shares = with_first_batches(again.batch_shares, self.data, self.sizes)
         process = found.with_batch_sizes(shares).bmap()
         return process.scaled(1 / self.unit), self._sizes(rng)
 

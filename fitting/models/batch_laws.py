@@ -100,12 +100,14 @@ def with_batches(model: GapModel, data: Segments, sizes: Float, mode: str = "tes
     return exact if dependent else alone, BatchTest(statistic, degrees, p, joint, by_phase, dependent, words)
 
 
-def with_first_batches(laws: Float, data: Segments, sizes: Float) -> Float:
+def with_first_batches(laws: Float, data: Segments, sizes: Float | None) -> Float:
     """Batch laws of the gaps, in the last axis, and in every phase the batches that end no gap: they begin a stretch.
 
     `sizes` are the shares over all batches: those of `data` and, in as small a share as possible, others, at most one
-    for each stretch. Only these are mixed in.
+    for each stretch. Only these are mixed in. None: only the batches of `data` are known, and the laws stay.
     """
+    if sizes is None:
+        return laws
     own = np.zeros(sizes.size)
     own[: data.batch_shares.size] = data.batch_shares
     seen = own > 0

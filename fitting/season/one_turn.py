@@ -27,6 +27,7 @@ from fitting.trace.stationarity import PENALTY, Stationarity, low_noise
 ONE_PERIOD = 1.0 - 1 / PER_PERIOD
 """Periods from which on a peak and a trough have been seen."""
 LEAST_SWING = 2.0
+"""More than a step or a cycle seen twice must change the rate: spells swing as much now and then for a single turn."""
 AGAIN = 1.25
 """Periods from which on enough of the period came again to tell parts of the day from steps."""
 MOST_PARTS = 3

@@ -18,16 +18,16 @@ from fitting.season.forms import shapes
 from fitting.season.running import Running
 from fitting.season.spectral_test import LEAST_BATCHES, LEAST_PERIODS, PER_PERIOD, period_evidence
 from fitting.trace.segments import Float
+from fitting.trace.stationarity import CHANGE
 
 MOST_CELLS = 960
 PER_CELL = 5
 """Batches in a cell at least, on average."""
 PER_TURN = 6
-FINE = 4
+BETWEEN = 4
+"""Frequencies that are tried for each one that can be told apart."""
 SURE = 0.01
 """p-value of the strongest of all periods."""
-LEAST_SWING = 1.5
-"""Rates that differ by this factor count, as those of a step do."""
 SHORTEST = 60.0
 """Seconds; shorter periods cannot be asked for."""
 _WRITTEN = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
@@ -64,13 +64,13 @@ def other_period(running: Running) -> OtherPeriod | None:
     whole = replace(running, period=running.span, phase=0.0)
     number, count, seconds = whole.by_cell(cells)
     most = min(cells / PER_TURN, running.span / SHORTEST)
-    turns = np.arange(LEAST_PERIODS * FINE, most * FINE + 1) / FINE
+    turns = np.arange(LEAST_PERIODS * BETWEEN, most * BETWEEN + 1) / BETWEEN
     if not turns.size:
         return None
     place = (number + 0.5) / cells
-    for width in (1.0, 1 / FINE, 1 / FINE**2):
+    for width in (1.0, 1 / BETWEEN, 1 / BETWEEN**2):
         strongest = float(turns[np.argmax(_power(place, count, seconds, turns))])
-        turns = strongest + np.linspace(-width, width, 4 * FINE + 1)
+        turns = strongest + np.linspace(-width, width, 4 * BETWEEN + 1)
     found = replace(running, period=_rounded(running.span / strongest, running.span), phase=0.0)
     evidence = period_evidence(found)
     p = min(1.0, evidence.p * max(most - 1, 1)) if evidence.tested else 1.0
@@ -79,7 +79,7 @@ def other_period(running: Running) -> OtherPeriod | None:
     best = min(shapes(*found.folded(), evidence.dispersion)[1:], key=lambda one: one.bic)
     hourly = best.rates.reshape(PER_PERIOD, -1).mean(axis=1)
     swing = float(hourly.max() / hourly.min())
-    return OtherPeriod(found.period, swing, p) if swing >= LEAST_SWING and math.isfinite(swing) else None
+    return OtherPeriod(found.period, swing, p) if swing >= CHANGE and math.isfinite(swing) else None
 
 
 def _rounded(period: float, span: float) -> float:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 
 @dataclass(frozen=True)
@@ -42,3 +46,36 @@ class Interval:
         named = {"value": self.value, "low": self.low, "high": self.high}
         plain = {name: float(number) if math.isfinite(number) else None for name, number in named.items()}
         return {**plain, "confidence": self.confidence}
+
+
+def ends_of_draws(values: Sequence[float] | npt.NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float]:
+    """Ends between which one more draw lies with this probability, from n draws of the same law.
+
+    One more draw falls below the k-th smallest of n with probability k/(n + 1), whatever the law. So the ends are the
+    draws of rank p(n + 1) and (1 - p)(n + 1), p on each side. Quantiles of the draws themselves are too near: those of
+    60 draws hold 92 of 100 where 95 are meant, those of 12 draws 80. Where n is too small for such ranks (below 39 at
+    95%), the ends are Student's for one more draw, of the logarithms where all draws are above 0, and no nearer than
+    the outermost draws. NaN without any draw.
+
+    Examples
+    --------
+    >>> ends_of_draws(range(1, 40))
+    (1.0, 39.0)
+    """
+    draws = np.asarray(values, dtype=np.float64)
+    n, tail = draws.size, (1 - confidence) / 2
+    if not n:
+        return math.nan, math.nan
+    least, most = float(draws.min()), float(draws.max())
+    # To nine digits: 0.025 of 40 is 1, whatever the rounding.
+    if least == most or round(tail * (n + 1), 9) >= 1:
+        low, high = np.quantile(draws, (tail, 1 - tail), method="weibull")
+        return float(low), float(high)
+    from scipy.special import stdtrit
+
+    logs = least > 0
+    scale = np.log(draws) if logs else draws
+    reach = float(stdtrit(n - 1, 1 - tail)) * float(scale.std(ddof=1)) * math.sqrt(1 + 1 / n)
+    ends = float(scale.mean()) - reach, float(scale.mean()) + reach
+    low, high = (math.exp(end) for end in ends) if logs else ends
+    return min(low, least), max(high, most)

@@ -6,6 +6,7 @@ from the fit itself and takes a few steps: it is the scatter around the fit that
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,7 +32,10 @@ def at_latest_rate(result: FitResult) -> FitResult:
     if factor == 1.0 or result.counted:
         return result
     rate = result.numbers["page_rate"]
-    latest = Interval(*(factor * value for value in (rate.value, rate.low, rate.high)))
+    # The interval is that of the mean rate of all gaps; the latest rate is known from the last part alone.
+    wider = math.sqrt(len(result.segments) / _latest_gaps(result))
+    ends = (factor * rate.value * (end / rate.value) ** wider for end in (rate.low, rate.high))
+    latest = Interval(factor * rate.value, *ends)
     return replace(
         result,
         process=result.process.scaled(factor),
@@ -39,6 +43,12 @@ def at_latest_rate(result: FitResult) -> FitResult:
         evened=result.segments.scaled(1 / factor),
         numbers={**result.numbers, "page_rate": latest},
     )
+
+
+def _latest_gaps(result: FitResult) -> int:
+    """Gaps of the last part of a trace whose rate changed; all gaps where it holds."""
+    points = result.stationarity.change_points if result.stationarity.changed and not result.counted else ()
+    return len(result.segments) - (points[-1] if points else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +69,9 @@ class Resampler:
         Known content sizes in the order of the log.
     sizes : array or None
         Shares of batches of 1, 2, ... pages over all batches; None: those of the trace.
+    latest : int or None
+        Gaps from which the rate is known, where it changed for good: on the even clock every part has the same mean, so
+        that the whole trace would tell it too well.
     """
 
     model: GapModel
@@ -67,6 +80,7 @@ class Resampler:
     block_length: float
     content: npt.NDArray[np.float64] | None
     sizes: npt.NDArray[np.float64] | None = None
+    latest: int | None = None
 
     @classmethod
     def of(cls, result: FitResult) -> Resampler:
@@ -76,7 +90,8 @@ class Resampler:
         size = result.log.size if isinstance(result.log, RawLog) else None
         content = None if size is None else size[np.isfinite(size)]
         sizes = None if result.counted else result.batches.probabilities
-        return cls(result.model.slowed(1 / unit), data.scaled(1 / unit), unit, result.block_length, content, sizes)
+        model, scaled, latest = result.model.slowed(1 / unit), data.scaled(1 / unit), _latest_gaps(result)
+        return cls(model, scaled, unit, result.block_length, content, sizes, latest if latest < len(data) else None)
 
     def draw(self, rng: np.random.Generator) -> tuple[BMAP, PhaseType | None]:
         """Arrivals in seconds and the law of the content size, from one resampled trace.
@@ -87,6 +102,8 @@ class Resampler:
         found = self.model.without_batches().refit(again, EmSettings(steps=STEPS, tolerance=1e-5)).model
         shares = with_first_batches(again.batch_shares, self.data, self.sizes)
         process = found.with_batch_sizes(shares).bmap()
+        if self.latest is not None:
+            process = process.scaled(float(again.gaps.mean() / again.gaps[: self.latest].mean()))
         return process.scaled(1 / self.unit), self._sizes(rng)
 
     def _sizes(self, rng: np.random.Generator) -> PhaseType | None:

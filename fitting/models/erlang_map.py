@@ -165,6 +165,10 @@ class _ErlangSteps:
         rate = np.where(count > 1e-6, shape * count / np.maximum(total, _TINY * count), model.rate)
         leaving = moves.sum(axis=1, keepdims=True)
         P = np.where(leaving > _TINY, moves / np.maximum(leaving, _TINY), model.P)
+        if model.family == "renewal":
+            # Gaps that do not know one another: one law of the branch for all of them, the first of a stretch too.
+            self._first = count / count.sum()
+            P = np.tile(self._first, (model.states, 1))
         q = model.batch_law(sizes, self._settings)
         return replace(model, shape=shape, rate=rate, P=P / P.sum(axis=1, keepdims=True), q=q)
 

@@ -29,7 +29,7 @@ from scipy import stats
 from scipy.optimize import minimize_scalar
 
 from crawltwin.model.errors import InputError
-from crawltwin.model.interval import Interval
+from crawltwin.model.interval import Interval, ends_of_draws
 from fitting.choose.plain_values import plain
 from fitting.trace import bootstrap
 from fitting.trace.segments import Float, Segments
@@ -75,10 +75,10 @@ def rate_seen(data: Segments, robots: int, *, seed: int = 0, repetitions: int = 
         index = bootstrap.resample(data, length, rng)
         drawn[k] = math.log(float(data.sizes[index].sum()) / float(data.gaps[index].sum()))
     value = page_rate(data)
-    low, high = np.exp(np.quantile(drawn, (bootstrap.TAIL, 1 - bootstrap.TAIL)))
+    low, high = map(math.exp, ends_of_draws(drawn))
     error = max(float(drawn.std(ddof=1)), _error_by_parts(data), 1e-12)
     blocks = max(min(len(data) / length, float(PARTS)), 2.0)
-    return RateSeen(robots, len(data), Interval(value, float(low), float(high)), error, blocks)
+    return RateSeen(robots, len(data), Interval(value, low, high), error, blocks)
 
 
 def page_rate(data: Segments) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from analytic import Optimum
 from analytic.policy.tables import sorted_tables, table_of
 from crawltwin.model import ConvergenceError, CostWeights, InputError, LevelPolicy, Scenario
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.interval import ends_of_draws
+from crawltwin.model.measures import PROBABILITIES
 from crawltwin.model.rates import RATES, Rates
 from crawltwin.plan.choosing import aim_of, excess_of
 from crawltwin.plan.day.parts import WHOLE_DAY, rates_over_day, redrawn, today_over_day
@@ -284,10 +286,10 @@ def uncertainty(
         candidates=len(tables),
         share=float(np.mean(kept)),
         regret_mean=float(regret.mean()),
-        regret_high=float(np.quantile(regret, CONFIDENCE)),
+        regret_high=float(np.quantile(regret, CONFIDENCE, method="weibull")),
         cost=_spread(costs[:, own], float(base[own])),
-        measures=_spreads(stacked[:, own], optimum.rates[at]),
-        today=_spreads(stacked[:, -1], today_over_day(fit.process, scenario, settings, parts)[0]),
+        measures=_spreads(stacked[:, own], optimum.rates[at], settings.robots),
+        today=_spreads(stacked[:, -1], today_over_day(fit.process, scenario, settings, parts)[0], settings.recorded),
         rivals=() if settings.limits is not None else _rivals(tables, costs, winners, own, base),
         limits=settings.limits,
         page_rates=stacked[:, [own, -1] if day is None else [own, -1, -2], RATES.index("pages")],
@@ -300,16 +302,22 @@ def _schedule(day: DayPlan, stacked: FloatArray, own: int, cost: CostWeights, li
     """The saving of the schedule against the single policy, and its measures."""
     single, schedule = (aim_of(stacked[:, at], cost, limits) for at in (own, -2))
     saving = 1 - schedule / np.where(single > 0, single, np.inf)
-    return {"saving": _spread(saving, day.saving.value), "schedule": _spreads(stacked[:, -2], day.rates[0])}
+    return {
+        "saving": _spread(saving, day.saving.value),
+        "schedule": _spreads(stacked[:, -2], day.rates[0], day.tables.max()),
+    }
 
 
-def _spreads(stacked: FloatArray, fitted: FloatArray) -> dict[str, Spread]:
-    """The measures of one policy over the resampled traces."""
+def _spreads(stacked: FloatArray, fitted: FloatArray, most: float) -> dict[str, Spread]:
+    """The measures of one policy over the resampled traces; `most` robots can run."""
     values = {name: np.asarray(value) for name, value in Rates.from_table(stacked).measures().items()}
     served = RATES.index("served")
     values["indexed_rate"] = stacked[..., served]
     base = {**Rates.from_table(fitted).measures(), "indexed_rate": fitted[served]}
-    return {name: _spread(values[name], float(base[name])) for name in MEASURES if np.isfinite(values[name]).all()}
+    found = {name: _spread(values[name], float(base[name])) for name in MEASURES if np.isfinite(values[name]).all()}
+    # Ends of few draws may lie beyond all draws, never beyond what is possible.
+    bounds = {name: 1.0 if name in PROBABILITIES else most for name in (*PROBABILITIES, "mean_active_robots")}
+    return {name: replace(one, high=min(one.high, bounds.get(name, math.inf))) for name, one in found.items()}
 
 
 def candidate_tables(optimum: Optimum, count: int = CANDIDATES) -> npt.NDArray[np.int64]:
@@ -340,6 +348,4 @@ def _rivals(
 
 
 def _spread(values: FloatArray, value: float) -> Spread:
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(values, (tail, 1 - tail))
-    return Spread(value, float(low), float(high))
+    return Spread(value, *ends_of_draws(values, CONFIDENCE))

@@ -1,10 +1,13 @@
 """What the uncertainty says in words, and short forms of tables."""
 
+import numpy as np
 import pytest
 
 from analytic import optimize
 from crawltwin.model import LevelPolicy, examples
-from crawltwin.plan.evidence.resampling import Rival, Spread, Uncertainty, candidate_tables
+from crawltwin.model.interval import ends_of_draws
+from crawltwin.model.rates import Rates
+from crawltwin.plan.evidence.resampling import Rival, Spread, Uncertainty, _spreads, candidate_tables
 
 
 def _doubt(apart: bool, share: float, high: float) -> Uncertainty:
@@ -38,3 +41,14 @@ def test_candidates_hold_the_best_of_every_set():
     names = {LevelPolicy(row).short for row in candidate_tables(optimum, 5).tolist()}
     assert {"1", "2", "3", "4"} <= names
     assert len(candidate_tables(optimum, 5)) < len(optimum.tables)
+
+
+def test_ends_of_few_draws_stay_within_what_is_possible():
+    optimum = optimize(examples.load("paper").replace(capacity=4, policy=None))
+    order = np.argsort(Rates.from_table(optimum.rates).value("starvation_probability"))
+    draws = optimum.rates[order[[0, 1, -2, -1]]]
+    idle = Rates.from_table(draws).value("starvation_probability")
+    assert ends_of_draws(idle)[1] > 1  # Student's end of four draws as far apart as these
+    found = _spreads(draws, draws[0], 4)
+    assert found["starvation_probability"].high == 1
+    assert found["mean_active_robots"].high <= 4

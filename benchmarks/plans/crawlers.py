@@ -144,6 +144,14 @@ def _limits(scenario: Scenario, robots: int, rng: np.random.Generator) -> dict[s
     return found
 
 
+def _heritrix(log: Path, fetches: Any, rng: np.random.Generator) -> None:
+    """A log of the fetches whose content sizes have the form of the indexing times: exponential."""
+    lines = heritrix(log, *fetches).read_text().splitlines()
+    sizes = np.maximum(1, np.rint(rng.exponential(CONTENT, len(lines)))).astype(int)
+    both = zip(lines, sizes, strict=True)
+    log.write_text("\n".join(line.replace(" 200 1000 ", f" 200 {size} ", 1) for line, size in both) + "\n")
+
+
 def made(kind: str, seed: int, folder: Path) -> Made:
     """The crawler of this kind and seed; its log is written to the folder."""
     rng = np.random.default_rng([seed, KINDS.index(kind), 29])
@@ -162,7 +170,7 @@ def made(kind: str, seed: int, folder: Path) -> Made:
         sized = False
         fetch = hyper_erlang([1.0], [2], [2 / robots])
         arrivals, law = FetchingRobots(robots, fetch), exponential(load)
-        heritrix(log, *crawl(fetch, robots, float(pages), seed))
+        _heritrix(log, crawl(fetch, robots, float(pages), seed), rng)
     base = default_cost(1.0, load, robots)
     weights = {name: weight * 3.0 ** rng.uniform(-1, 1) for name, weight in base.to_mapping().items()}
     scenario = Scenario(

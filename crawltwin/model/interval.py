@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +47,7 @@ class Interval:
         return {**plain, "confidence": self.confidence}
 
 
-def ends_of_draws(values: Sequence[float] | npt.NDArray[np.float64], confidence: float = 0.95) -> tuple[float, float]:
+def ends_of_draws(values: npt.ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
     """Ends between which one more draw lies with this probability, from n draws of the same law.
 
     One more draw falls below the k-th smallest of n with probability k/(n + 1), whatever the law. So the ends are the

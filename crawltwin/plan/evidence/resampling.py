@@ -311,12 +311,11 @@ def _schedule(day: DayPlan, stacked: FloatArray, own: int, cost: CostWeights, li
 def _spreads(stacked: FloatArray, fitted: FloatArray, most: float) -> dict[str, Spread]:
     """The measures of one policy over the resampled traces; `most` robots can run."""
     values = {name: np.asarray(value) for name, value in Rates.from_table(stacked).measures().items()}
-    served = RATES.index("served")
-    values["indexed_rate"] = stacked[..., served]
-    base = {**Rates.from_table(fitted).measures(), "indexed_rate": fitted[served]}
+    values["indexed_rate"] = stacked[..., RATES.index("served")]
+    base = {**Rates.from_table(fitted).measures(), "indexed_rate": fitted[RATES.index("served")]}
     found = {name: _spread(values[name], float(base[name])) for name in MEASURES if np.isfinite(values[name]).all()}
     # Ends of few draws may lie beyond all draws, never beyond what is possible.
-    bounds = {name: 1.0 if name in PROBABILITIES else most for name in (*PROBABILITIES, "mean_active_robots")}
+    bounds = {**dict.fromkeys(PROBABILITIES, 1.0), "mean_active_robots": most}
     return {name: replace(one, high=min(one.high, bounds.get(name, math.inf))) for name, one in found.items()}
 
 

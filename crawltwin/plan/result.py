@@ -227,7 +227,10 @@ class Plan(Drawn):
             words.append("the simulation gives other numbers than the solved model")
         if self._replayed is not None and self._replayed.against:
             outside = listed(self._replayed.against)
-            words.append(f"the replayed log lies outside what the model predicts ({outside})")
+            season = self.fit.season
+            swing = season is not None and season.possible is not None
+            cause = ": it swings, perhaps with the time of day, and the model has the mean rate only" if swing else ""
+            words.append(f"the replayed log lies outside what the model predicts ({outside}){cause}")
         words += [] if self.clock is None else self.clock.objections()
         if self.limited is not None and not self.limited.kept:
             where = " in both readings of the clock" if self.clock is not None and self.clock.both else ""

@@ -16,7 +16,7 @@ from crawltwin.plan.limits import IndexWithin, Limits
 from crawltwin.plan.result import Plan
 from crawltwin.plan.settings import PlanSettings
 
-LOG = {"counted": False, "batches": SimpleNamespace(segments=None)}
+LOG = {"counted": False, "season": None, "batches": SimpleNamespace(segments=None)}
 POOR = SimpleNamespace(verdict="poor", words=("no dependence is left", "tails differ"), faults=("tails differ",))
 
 
@@ -155,6 +155,15 @@ def test_resampled_traces_that_leave_the_decision_open(doubt, reason):
         (
             {"replay": _replayed(loss_probability="different")},
             "the replayed log lies outside what the model predicts (losses)",
+        ),
+        (
+            {
+                "replay": _replayed(loss_probability="different"),
+                "fit": SimpleNamespace(
+                    goodness=SimpleNamespace(verdict="good"), **{**LOG, "season": SimpleNamespace(possible="a pace")}
+                ),
+            },
+            "predicts (losses): it swings, perhaps with the time of day, and the model has the mean rate only",
         ),
     ],
 )

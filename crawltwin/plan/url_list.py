@@ -55,7 +55,7 @@ def read_urls(value: Any) -> UrlList | int:
     if re.fullmatch(r"[+-]?\d+", text.strip()):
         return int(text)
     if text != "-" and not Path(text).is_file():
-        raise InputError(f"--urls must be a number or a file that exists; got {text!r}")
+        raise InputError(f"--urls must be a whole number in digits alone or a file that exists; got {text!r}")
     from fitting.readers.columns import host_keys
     from fitting.readers.input.line_blocks import blocks
     from fitting.readers.input.opening import open_sources

@@ -1,12 +1,13 @@
 """When will it be done: the time to finish a list of URLs, with all the doubt that the log leaves.
 
-The time of the list is that of as many further pages at the pace of the log, with its noise, its drift and what no
-log can show (`pace`), or longer where few slow hosts are its tail (`host_queues`). Under another number of robots it
-is scaled by the ratio of the model's times (`analytic.completion`), with the doubt of that ratio over the resampled
-traces; hosts are not faster for it. The crawler pauses: while it runs, pauses come as a Poisson stream whose rate is
-that of the log, with the doubt that so many pauses leave (a gamma law, Jeffreys' prior), and each is as long as one of
-those in the log. Where the log tells how the frontier grows (`frontier`), a second answer counts in what the URLs will
-bring.
+The time of the list is that of as many further pages at the pace of the log, with its noise, its drift and what no log
+can show (`pace`), or longer where few slow hosts are its tail (`host_queues`). Under another number of robots it is
+scaled by the ratio of the model's times (`analytic.completion`), with the doubt of that ratio over the resampled
+traces; hosts are not faster for it. The crawler pauses: pauses come as a Poisson stream whose rate is that of the log,
+with the doubt that so many pauses leave (a gamma law, Jeffreys' prior), and each is as long as one of those in the log.
+A crawler that is stopped is so by time, one that waits for a page is so by pages, which few slow hosts set apart: the
+pauses of the log tell which by the pace around them. Where the log tells how the frontier grows (`frontier`), a second
+answer counts in what the URLs will bring.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from analytic import Completion, Solution, completion, solve
 from crawltwin.model import InputError, Scenario
@@ -32,9 +34,11 @@ from crawltwin.plan.url_list import UrlList
 from crawltwin.plan.wording import in_time
 from fitting import CountLog, FitResult
 
-DRAWS = 800
+DRAWS = 2000
 EACH = 200
 """Pauses of one draw that are drawn one by one; the sum of more is normal."""
+AROUND = 0.1
+"""Part of the running time around a pause in which pages are counted."""
 MOST = 1e9
 """Pauses that are expected in one draw at most: more would not end within any lifetime."""
 ENDS = (0.05, 0.95)
@@ -115,7 +119,8 @@ class FinishTimes:
     def in_words(self) -> str:
         """Both answers, and what limits them."""
         both = f"in {self.plan.in_words()} under the policy, in {self.today.in_words()} today"
-        words = [f"{self.urls:,} URLs are fetched {both}; {_pauses(self.pauses)}.", self._limit()]
+        what = "1 URL is fetched" if self.urls == 1 else f"{self.urls:,} URLs are fetched"
+        words = [f"{what} {both}; {_pauses(self.pauses)}.", self._limit()]
         if self.linear is not None:
             words.append(
                 f"At the mean pace of the whole log, pauses included, it would be {in_time(self.linear)} today."
@@ -136,7 +141,8 @@ class FinishTimes:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """The answers below `FINISH_HEADINGS`."""
-        found = [(f"the {self.urls:,} URLs that are known", self.today, self.plan)]
+        known = "the URL that is known" if self.urls == 1 else f"the {self.urls:,} URLs that are known"
+        found = [(known, self.today, self.plan)]
         if self.today_grown is not None and self.plan_grown is not None:
             found.append(("with those that they will bring", self.today_grown, self.plan_grown))
         return [(what, today.in_words(), plan.in_words()) for what, today, plan in found]
@@ -218,7 +224,7 @@ def finish_of(
     seed: int,
     growth: Growth | None = None,
 ) -> Finish:
-    """The law of the time to finish by simulation of its parts. Cost: a second for a thousand hosts.
+    """The law of the time to finish by simulation of its parts. Cost: two seconds for a thousand hosts.
 
     Parameters
     ----------
@@ -241,7 +247,7 @@ def finish_of(
     habits = _habits(fit)
     shared = shared_times(came, running, urls_drawn, habits, rng) * unforeseen(habits, rng, DRAWS) * relative
     times = _with_hosts(wanted, urls_drawn, shared, fit, running, rng)
-    total = np.where(ends, times + _paused(times, fit, rng), np.inf)
+    total = np.where(ends, times + _paused(times, urls_drawn / came[-1], running, fit, rng), np.inf)
     low, median, high = np.quantile(total, (ENDS[0], 0.5, ENDS[1]), method="inverted_cdf")
     return Finish(float(median), float(low), float(high), done.mean, float(np.mean(times > LONGER * shared)))
 
@@ -297,19 +303,33 @@ def _history(fit: FitResult) -> tuple[npt.NDArray[np.int64], FloatArray]:
     return np.arange(1, gaps.size + 1), np.cumsum(gaps)
 
 
-def _paused(running: FloatArray, fit: FitResult, rng: np.random.Generator) -> FloatArray:
-    """Time spent in pauses during each running time."""
+def _paused(
+    times: FloatArray, again: FloatArray, running: FloatArray, fit: FitResult, rng: np.random.Generator
+) -> FloatArray:
+    """Time spent in pauses during each running time, in which `again` times as many pages come as in the log."""
     stretches = fit.cleaning.stretches
     lengths = np.array([later.begin - earlier.end for earlier, later in pairwise(stretches)])
     lengths = lengths[lengths > 0]
     observed = sum(stretch.end - stretch.begin for stretch in stretches)
     if not lengths.size or observed <= 0:
-        return np.zeros_like(running)
-    rate = rng.gamma(lengths.size + 0.5, 1.0, running.size) / observed
-    counts = rng.poisson(np.minimum(rate * running, MOST))
+        return np.zeros_like(times)
+    exposed = np.where(rng.random(times.size) < _with_pages(running, fit), again, times / observed)
+    rate = rng.gamma(lengths.size + 0.5, 1.0, times.size)
+    counts = rng.poisson(np.minimum(rate * exposed, MOST))
     single = np.where(counts <= EACH, counts, 0)
     drawn = rng.choice(lengths, int(single.sum()))
-    owner = np.repeat(np.arange(running.size), single)
+    owner = np.repeat(np.arange(times.size), single)
     many = counts - single
-    sums = many * lengths.mean() + np.sqrt(many) * lengths.std() * rng.standard_normal(running.size)
-    return np.asarray(np.bincount(owner, weights=drawn, minlength=running.size) + np.maximum(sums, 0.0))
+    sums = many * lengths.mean() + np.sqrt(many) * lengths.std() * rng.standard_normal(times.size)
+    return np.asarray(np.bincount(owner, weights=drawn, minlength=times.size) + np.maximum(sums, 0.0))
+
+
+def _with_pages(running: FloatArray, fit: FitResult) -> float:
+    """Probability that pauses come with pages, not with time, by the pages per second around those of the log."""
+    if isinstance(fit.log, CountLog):
+        return 0.5
+    at = running[[stretch.first for stretch in fit.cleaning.stretches[1:]]]
+    around = AROUND / 2 * running[-1]
+    begin, end = np.maximum(at - around, 0.0), np.minimum(at + around, running[-1])
+    pages = np.searchsorted(running, end, side="right") - np.searchsorted(running, begin)
+    return float(expit(np.log((pages + 1) / running.size / (end - begin) * running[-1]).sum()))

@@ -30,10 +30,8 @@ import numpy.typing as npt
 from scipy.special import expit, logsumexp
 
 from crawltwin.model.checks import FloatArray
-from crawltwin.plan.evidence.host_sizes import silence_likelihood
+from crawltwin.plan.evidence.host_sizes import Index, silence_likelihood
 from crawltwin.work.compiling import njit
-
-Index = npt.NDArray[np.intp]
 
 RECENT = 20
 """Gaps of a host that tell its pace of late."""
@@ -123,7 +121,7 @@ class HostQueues:
     @cached_property
     def silence(self) -> FloatArray:
         """Likelihood of the silence of each host if it still has pages."""
-        return silence_likelihood(self.pages, self.order[self.first], self.order[self.last], self.running.size)
+        return silence_likelihood(self.order, self.first, self.last)
 
     @cached_property
     def new(self) -> float:

@@ -1,11 +1,13 @@
 r"""How many pages each host has left, where only their sum is known.
 
-A host of k pages, one every g of the crawl's pages, that was silent for s of them still has pages with the likelihood
-exp(-s/g), or it ran dry at k. Its size has one of a grid of laws: power laws (Lomax), whose few large hosts are the
-tail of most crawls, and Weibull laws, from exponential to hosts of like sizes. A law's weight is the likelihood of
-all silences under it, times that of the number of URLs that remain. Of what remains draws are made host by host, and
-those kept whose sum is nearest to the number of URLs; these are scaled to it. Hosts that were not seen yet have their
-part in it: as many per page as came anew in the latter half of the log.
+A host of k pages, one every g of the crawl's pages, that was silent for s of them ran dry at k, or still has pages. For
+that the likelihood is how often a gap of a host in this log was longer than s/g times the mean of those before it: in a
+polite crawl hosts come in turn, and a silence of two turns tells much, while after bursts it tells little. Where few
+gaps were seen it is exp(-s/g), as for pages at random. The size of a host has one of a grid of laws: power laws
+(Lomax), whose few large hosts are the tail of most crawls, and Weibull laws, from exponential to hosts of like sizes. A
+law's weight is the likelihood of all silences under it, times that of the number of URLs that remain. Of what remains
+draws are made host by host, and those kept whose sum is nearest to the number of URLs; these are scaled to it. Hosts
+that were not seen yet have their part in it: as many per page as came anew in the latter half of the log.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import numpy.typing as npt
 
 from crawltwin.model.checks import FloatArray
 
+Index = npt.NDArray[np.intp]
+
 SCALES = np.geomspace(0.5, 1e5, 18)
 """Scales of the laws, in pages."""
 POWERS = (0.6, 0.9, 1.3, 2.0)
@@ -25,6 +29,8 @@ SHAPES = (1.0, 2.0, 4.0)
 """Shapes of Weibull laws: exponential, and ever more alike."""
 LOOKS, TRIES = 12, 6
 """Sums of remaining pages that tell how likely a law makes the list, and draws of them for each one that is kept."""
+EXPONENTIAL = 5.0
+"""Gaps of an exponential law that count beside those of the log."""
 BLUR, UNLIKELY = 0.5, 12.0
 """Standard deviation of the logarithm of a sum beside that of its draws, and log-likelihoods that are left out."""
 FOLLOWED, UNSEEN = 3000, 1000
@@ -60,15 +66,29 @@ LAWS = tuple(SizeLaw(scale, power=power) for power in POWERS for scale in SCALES
 )
 
 
-def silence_likelihood(
-    pages: FloatArray, first: npt.NDArray[np.intp], last: npt.NDArray[np.intp], total: int
-) -> FloatArray:
-    """Of each host, if it still has pages: from the numbers of its first and last page among all pages."""
+def silence_likelihood(order: Index, first: Index, last: Index) -> FloatArray:
+    """Of each host, if it still has pages: how often gaps of the log were longer than its silence.
+
+    Parameters
+    ----------
+    order : ndarray
+        Numbers of all pages, host by host.
+    first, last : ndarray
+        Places of the first and the last page of each host in `order`.
+    """
+    pages = last - first + 1
+    begin = np.repeat(first, pages)
+    rank, since = np.arange(order.size) - begin, order - order[begin]
+    later = np.flatnonzero(rank >= 2)
+    before = since[later - 1] / (rank[later] - 1)
+    ratio = np.sort((since[later] - since[later - 1]) / before)
     known = pages > 1
-    every = (last - first)[known] / (pages[known] - 1)
-    gap = np.full(pages.size, np.median(every) if known.any() else float(total))
+    every = since[last[known]] / (pages[known] - 1)
+    gap = np.full(pages.size, np.median(every) if known.any() else float(order.size))
     gap[known] = every
-    return np.asarray(np.exp(-np.minimum((total - 1 - last) / np.maximum(gap, 1.0), 500.0)))
+    silent = (order.size - 1 - order[last]) / gap
+    longer = ratio.size - np.searchsorted(ratio, silent)
+    return np.asarray((longer + EXPONENTIAL * np.exp(-np.minimum(silent, 500.0))) / (ratio.size + EXPONENTIAL))
 
 
 def law_fits(pages: FloatArray, silence: FloatArray) -> FloatArray:

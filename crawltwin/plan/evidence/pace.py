@@ -1,12 +1,13 @@
 r"""The time of further pages at the pace of the whole crawl, with its noise and its drift.
 
-Let T(n) be the running time in which the first n pages came. Where the pace is stationary, T(n + m) is m times the
-mean so far, and the relative error has the variance :math:`\kappa (1/m + 1/n)`, with :math:`\kappa` the noise of one
-page summed over its correlations; neighbouring batches of pages tell it. Beside that noise the pace may drift: on
+Let T(n) be the running time in which the first n pages came. Where the pace is stationary, T(n + m) is m times the mean
+so far, and the relative error has the variance :math:`\kappa (1/m + 1/n)`, with :math:`\kappa` the noise of one page
+summed over its correlations; neighbouring batches of pages tell it. Beside that noise the pace may drift: on
 logarithmic scales T is taken as a Brownian motion, log T grows by :math:`p\,h + \sigma\sqrt h\,Z` while log n grows by
-h. With p = 1 and :math:`\sigma = 0` that is the steady crawl, and the forecast is "pages done over time elapsed"; p
-above 1 is a crawl that slows down. The posterior of p and :math:`\sigma` is summed on a grid, given T at half octaves
-of n back from the end of the log.
+h; a list of m pages has a gamma law of noise beside that, of shape :math:`m / \kappa`, exact for a Poisson stream, so
+that short lists have no times below zero. With p = 1 and :math:`\sigma = 0` that is the steady crawl, and the forecast
+is "pages done over time elapsed"; p above 1 is a crawl that slows down. The posterior of p and :math:`\sigma` is summed
+on a grid, given T at half octaves of n back from the end of the log.
 
 What the crawl has not met yet no log tells: a first stop, a host that hangs, a slow end. `unforeseen` makes the rest
 longer in some of the draws.
@@ -33,6 +34,10 @@ MOTIONS = np.concatenate([[0.0], 0.0005 * 2.0 ** np.arange(12)])
 """Values of sigma squared, per factor e of pages."""
 STILL = 0.5
 """Prior probability of sigma = 0."""
+STEP = np.log(2) / 2
+"""Half an octave of pages: T(n) is looked at in such steps."""
+SHAPE = 0.5
+"""Least shape of the gamma law of the noise of a list: a list of few pages is as irregular as such a gap, not more."""
 BATCHES = (8, 16, 32)
 """Batches into which the pages are cut to tell their noise."""
 FEW = 30
@@ -89,14 +94,18 @@ def shared_times(
     ahead = np.log1p(urls / pages)
     freedom = min(BATCHES[1], 1 + pages / 8)
     doubted = noise * freedom / rng.chisquare(freedom, draws)
-    variance = doubted * _spread(np.array(pages), pages + urls) + motion * ahead
-    log_growth = slope * ahead + np.sqrt(variance) * rng.standard_normal(draws)
-    return elapsed * np.expm1(np.clip(log_growth, 1e-9, 300.0))
+    # A short list is over before the pace has drifted further than it does from one point to the next.
+    drift = np.sqrt(motion * np.minimum(ahead, STEP * (ahead / STEP) ** 2)) / -np.expm1(-slope * ahead)
+    shape = np.maximum(urls / doubted, SHAPE)
+    spread = np.sqrt(doubted / pages + drift**2)
+    steady = elapsed * np.expm1(np.minimum(slope * ahead, 300.0)) * np.exp(spread * rng.standard_normal(draws))
+    return np.asarray(steady * rng.gamma(shape) / shape)
 
 
 def unforeseen(habits: Habits, rng: np.random.Generator, draws: int) -> FloatArray:
     """Factors of the rest: 1 where nothing happens, else a Pareto law from 1 on."""
-    longer = rng.random(draws) < habits.unforeseen
+    # As many draws as the probability has it, not about as many: the middle of the answer lies where they begin.
+    longer = rng.permutation(draws) < habits.unforeseen * draws
     return np.where(longer, np.exp(rng.exponential(habits.lengthened, draws)), 1.0)
 
 
@@ -120,7 +129,7 @@ def _spread(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> FloatArray:
 
 def _points(came: npt.NDArray[np.int64], running: FloatArray) -> npt.NDArray[np.intp]:
     """Where T(n) is looked at: half octaves back from the end, the latest last."""
-    wanted = came[-1] * 2.0 ** (-0.5 * np.arange(POINTS))
+    wanted = came[-1] * np.exp(-STEP * np.arange(POINTS))
     at = np.unique(np.searchsorted(came, np.rint(wanted[wanted >= FEWEST])))
     return np.asarray(at[(running[at] > 0) & (np.diff(came[at], prepend=0) > 0)])
 

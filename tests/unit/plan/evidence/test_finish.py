@@ -1,5 +1,6 @@
 """When a list is done: the pace of the crawl, its pauses, queues of hosts, and what is found on the way."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -33,6 +34,7 @@ def foreseen(monkeypatch):
 def steady(monkeypatch, foreseen):
     """The pace is that so far, without noise: the other parts of the answer are looked at alone."""
     monkeypatch.setattr(finish, "shared_times", lambda came, running, urls, habits, rng: urls * running[-1] / came[-1])
+    monkeypatch.setattr(finish, "_with_pages", lambda running, fit: 0.0)
     monkeypatch.setattr(finish, "DRAWS", 4000)
 
 
@@ -65,6 +67,32 @@ def test_pauses_are_counted_in(steady):
     assert "pauses like the 400 of the log are counted in" in words
     assert "The pace of the whole crawl decides" in words
     assert "the log does not tell them" in words
+
+
+def _paused_at(pages):
+    """A hundred pages in each of 10 s and then one in each of 90: pauses before these pages."""
+    gaps = np.append(np.full(1000, 0.01), np.full(90, 1.0))
+    gaps[pages] += 500.0
+    seconds = np.cumsum(gaps)
+    edges = [0, *pages, seconds.size]
+    stretches = tuple(Stretch(a, b, seconds[a], seconds[b - 1], True) for a, b in pairwise(edges))
+    log = SimpleNamespace(seconds=seconds, host=None, took=None)
+    return SimpleNamespace(log=log, cleaning=SimpleNamespace(stretches=stretches))
+
+
+def test_pauses_come_with_time_or_with_pages_as_in_the_log():
+    """Ten times as many pages by hosts that are slow together: pauses of 500 s come ten times as often, or more."""
+
+    def with_pages(pages):
+        fit = _paused_at(pages)
+        return finish._with_pages(finish._history(fit)[1], fit)
+
+    assert with_pages([100, 300, 500, 700, 900]) > 0.99
+    assert with_pages([550, 1020, 1040, 1060, 1080]) < 0.01
+    fit = _paused_at([100, 300, 500, 700, 900])
+    slow, ten = np.full(4000, 1e5), np.full(4000, 10.0)
+    paused = finish._paused(slow, ten, finish._history(fit)[1], fit, np.random.default_rng(1))
+    assert paused.mean() == pytest.approx(10 * 5.5 * 500.0, rel=0.05)
 
 
 def test_many_pauses_cost_no_memory(steady):
@@ -134,6 +162,18 @@ def test_a_crawl_is_not_taken_to_go_on_speeding_up():
     # A power law that was known exactly would give 2^1.3 - 1 = 1.46 and 2^0.7 - 1 = 0.62.
     assert 1.12 < slower < 1.46
     assert faster > 0.85
+
+
+def test_one_page_of_a_poisson_stream_has_an_exponential_law():
+    """Its quantiles are -log(1 - q): 0.05, 0.69 and 3.0, where a normal law has one below zero."""
+    times = np.cumsum(np.random.default_rng(1).exponential(1.0, 20_000))
+    low, median, high = np.quantile(shared(times, 1, draws=20_000), [0.05, 0.5, 0.95])
+    # The noise of a page is told by few batches, so that the law is somewhat wider than that of a known rate.
+    assert 0.005 < low < 0.06
+    assert [median, high] == pytest.approx(-np.log([0.5, 0.05]), rel=0.5)
+    words = FinishTimes(1, Finish(1.0, 0.5, 2.0, 1.0), Finish(1.0, 0.5, 2.0, 1.0), 0)
+    assert words.in_words().startswith("1 URL is fetched in 1 s")
+    assert words.rows()[0][0] == "the URL that is known"
 
 
 def test_a_steady_crawl_goes_on_at_its_pace():

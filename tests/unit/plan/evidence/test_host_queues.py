@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 from crawltwin.plan.evidence.host_queues import HostQueues, avoidable_pairs, drained, politeness
-from crawltwin.plan.evidence.host_sizes import LAWS, SizeLaw, law_fits, pages_left, silence_likelihood
+from crawltwin.plan.evidence.host_sizes import LAWS, SizeLaw, law_fits, pages_left
 
 
 def _drained(left, gap, capacity):
@@ -122,14 +122,28 @@ def test_the_sizes_of_dry_hosts_tell_their_law():
 
 
 def test_what_is_left_sums_up_and_lies_with_living_hosts():
-    """Hosts 0 to 9 came to the end, hosts 10 to 99 were silent for hundreds of their gaps."""
-    first = np.zeros(100, dtype=np.intp)
-    last = np.where(np.arange(100) < 10, 9_999, 500)
-    silence = silence_likelihood(np.full(100, 50.0), first, last, 10_000)
-    assert silence[0] == 1.0
-    assert silence[-1] < 1e-100
+    """A hundred hosts in turn five times, then ten of them alone: the others were silent for almost twenty turns."""
+    queues = HostQueues.of(
+        np.append(np.tile(np.arange(100), 5), np.tile(np.arange(10), 945)).astype(np.uint64), np.arange(9_950.0)
+    )
+    silence = queues.silence
+    assert np.all(silence[:10] > 0.5)
+    assert np.all(silence[10:] < 1e-10)
     hosts, left = pages_left(np.full(100, 50.0), silence, 0.0, 3000, np.random.default_rng(1), 200)
     assert left.sum(axis=1) == pytest.approx(np.full(200, 3000.0))
     assert set(hosts[left.sum(axis=0) > 0].tolist()) <= set(range(10))
     hosts, left = pages_left(np.full(100, 50.0), silence, 0.01, 3000, np.random.default_rng(1), 200)
     assert left[:, hosts < 0].sum() > 0.2 * left.sum(), "thirty new hosts have their part"
+
+
+def test_the_gaps_of_the_log_tell_what_a_silence_means():
+    """Forty hosts in turn, or in random order: of a living one a silence of three turns is unheard of, or exp(-3)."""
+    turns = np.tile(np.arange(40, dtype=np.uint64), 60)
+    random = np.random.default_rng(1).permutation(turns)
+    found = []
+    for host in (turns, random):
+        # Host 0 ran dry three turns ago, as the others have it.
+        host = np.append(host, np.tile(np.arange(1, 40, dtype=np.uint64), 3))
+        found.append(HostQueues.of(host, np.arange(host.size, dtype=float)).silence[0])
+    assert found[0] < 1e-3
+    assert found[1] == pytest.approx(np.exp(-3), rel=0.5)

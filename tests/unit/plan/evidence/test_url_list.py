@@ -40,7 +40,9 @@ def test_a_number_is_a_number_and_a_file_without_urls_is_refused(tmp_path):
     path.write_text("nothing of the kind\n")
     with pytest.raises(InputError, match="--urls must be a number, or a file of URLs"):
         read_urls(str(path))
-    with pytest.raises(InputError, match=r"--urls must be a number or a file that exists; got '.*missing\.txt'"):
+    with pytest.raises(
+        InputError, match=r"--urls must be a whole number in digits alone or a file that exists; got '.*missing\.txt'"
+    ):
         read_urls(str(tmp_path / "missing.txt"))
 
 

@@ -19,7 +19,7 @@ def holds(one: dict[str, Any]) -> bool:
 
 def moves(one: dict[str, Any]) -> bool:
     """Whether a number is in doubt at all: the robots that run today are a given number."""
-    return bool(one["high"] > one["low"])
+    return bool(one["high"] - one["low"] > 1e-9 * abs(one["high"]))
 
 
 def held(intervals: Iterable[dict[str, Any]]) -> float:

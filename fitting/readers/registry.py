@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 
 from crawltwin.model.errors import InputError
 from fitting.readers.base import CountReader, Reader
+from fitting.readers.formats.added import GROUP, WAY_OUT, Added
 from fitting.readers.formats.counters.crawlee import CrawleeStatistics
 from fitting.readers.formats.counters.progress import HeritrixProgress
 from fitting.readers.formats.counters.prometheus import Prometheus, PrometheusCsv
@@ -31,8 +32,7 @@ from fitting.readers.formats.text.scrapy_log import ScrapyLog
 from fitting.readers.formats.text.stormcrawler import StormCrawler
 from fitting.readers.formats.text.wget import Wget
 from fitting.readers.formats.text.wpull import Wpull
-
-GROUP = "crawltwin.readers"
+from fitting.readers.settings import COUNTER_NAMES, NAMES
 
 FORMATS: tuple[Reader, ...] = (
     Parquet(),
@@ -76,24 +76,28 @@ def added() -> tuple[Reader, ...]:
     Raises
     ------
     InputError
-        When one cannot be loaded or is no reader.
+        When one cannot be loaded, is no reader, or has the name of one of ours.
     """
     found: list[Reader] = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
             reader = point.load()()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError.at(
-                GROUP, f"a reader must be importable; got {point.name} = {point.value} ({error})"
+                GROUP, f"a reader must be importable; got {point.name} = {point.value} ({error})", WAY_OUT
             ) from error
+        if point.name in (*NAMES, *COUNTER_NAMES):
+            raise InputError.at(
+                GROUP, f"a reader must have a name of its own; got {point.name} = {point.value}", WAY_OUT
+            )
         if not isinstance(reader, Reader) or reader.name != point.name:
             raise InputError.at(
                 GROUP,
                 f"a reader must have name, about, score and read, and be registered under its name; got {point.name} = "
                 f"{point.value}",
-                "See docs/new-reader.md.",
+                WAY_OUT,
             )
-        found.append(reader)
+        found.append(Added(reader, point.value))
     return tuple(found)
 
 

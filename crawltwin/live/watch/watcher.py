@@ -61,6 +61,7 @@ class Watcher:
         self.paths, self.settings, self.state_path = tuple(paths), settings, state
         self.timezone, self.tell = timezone, tell
         self._reader: Reader | None = _named(log_format)
+        self._told = False
         for path in self.paths:
             check_followable(path)
         check_outputs(scenario, policy_path)
@@ -155,7 +156,9 @@ class Watcher:
         for columns in self._reader.read(Source(path, io.BytesIO(piece.text)), ReadOptions()):
             if columns.kind == "gaps":
                 raise InputError(f"{path} must hold times to be watched; got gaps")
-            time = columns.time
+            self._told |= columns.told
+            # Rows without a status are no deliveries where others have one, as far as the log was seen.
+            time = columns.time if columns.untold is None or not self._told else columns.time[columns.untold == 0]
             if not columns.zoned and self.timezone is not None:
                 time = zones.to_utc(time, self.timezone)
             found += (time / SECOND).tolist()

@@ -77,3 +77,48 @@ def test_what_is_no_reader_is_told(installed, written, module, point, words):
     installed(module, point)
     with pytest.raises(InputError, match=words):
         read_log(written("1460000000\n1460000001\n"))
+
+
+_HEAD = """
+import numpy as np
+from fitting.readers.columns import Columns
+
+class Acme:
+    name, about = "acme", "x"
+    def score(self, head, lines):
+        return SCORE
+    def read(self, source, options):
+        size = source.read().count(b"\\n")
+        RESULT
+"""
+
+
+@pytest.mark.parametrize(
+    ("score", "result", "words"),
+    [
+        ("1 / 0", "return []", "must tell a number from 0 to 1 .* got ZeroDivisionError"),
+        ("'high'", "return []", "must tell a number from 0 to 1"),
+        ("1", "return None", "must read .* got TypeError"),
+        ("1", "raise KeyError('boom')", "must read .* got KeyError: 'boom'"),
+        ("1", "yield None", "must give Columns; got an object of NoneType"),
+        (
+            "1",
+            "yield Columns(np.arange(size) * 1.5)",
+            "array of int64, nanoseconds since 1970; got an array of float64",
+        ),
+        ("1", "yield Columns([1, 2])", "got a list"),
+        ("1", "yield Columns(np.arange(size), size=np.ones(1))", "must give as many of size as times, 2; got 1"),
+        ("1", "yield Columns(np.full(size, -(2**63)))", "must give times that were read"),
+    ],
+)
+def test_a_reader_that_does_wrong_is_told_by_its_name(installed, written, score, result, words):
+    installed(_HEAD.replace("SCORE", score).replace("RESULT", result), "acme = acme_reader:Acme")
+    with pytest.raises(InputError, match=rf"the reader acme \(acme_reader:Acme\) .*{words}"):
+        read_log(written("no log\nof ours\n"))
+
+
+def test_a_reader_must_not_have_the_name_of_ours(installed, written):
+    module, _ = _documented()
+    installed(module, "heritrix = acme_reader:Acme")
+    with pytest.raises(InputError, match="a reader must have a name of its own; got heritrix = acme_reader:Acme"):
+        read_log(written("1460000000\n1460000001\n"))

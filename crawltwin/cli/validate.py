@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
         return _crosscheck(options)
     if options.scenarios:
         raise InputError("SCENARIO may not be given together with --random; got both")
-    check_heeded(options, add_arguments, "--random", ("scenarios", "json", "out", *_OF_RANDOM))
+    check_heeded(options, add_arguments, "--random", ("scenarios", "json", "out", "quiet", *_OF_RANDOM))
     return _calibrate(options)
 
 

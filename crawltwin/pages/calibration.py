@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 _SAMPLE = ("scenarios", "mean", "deviation", "A²", "p (A²)", "beyond 95%", "p (binomial)")
 
+_NOT_CALIBRATED = (
+    "That the cross-check is calibrated: a test above rejects the normal law, a scenario stands out, an identity fails "
+    "or there are too many false alarms."
+)
+
 
 def calibration_report(calibration: Calibration, command: str) -> Report:
     """The calibration with its picture."""
@@ -84,7 +89,7 @@ def calibration_report(calibration: Calibration, command: str) -> Report:
             libraries=("simpy",),
         ),
         command,
-        calibration.broken,
+        [*calibration.broken, *([] if calibration.sound else [_NOT_CALIBRATED])],
         {"calibration": calibration.to_json()},
     )
 
@@ -118,8 +123,8 @@ def calibration_figure(calibration: Calibration) -> Figure:
         paint,
         f"Differences between solved and simulated numbers in standard errors, over {calibration.count} random "
         "scenarios, against the normal law.",
-        "A normal probability plot. Points, one number of each scenario, against the diagonal and a grey band; thin "
-        "lines for the single measures.",
+        "A normal probability plot. Points, one number of each scenario, against the diagonal and a grey band"
+        + ("; thin lines for the single measures." if calibration.by_measure else "."),
         height=3.8,
         data={"scores": scores.tolist(), "normal": normal.tolist()},
     )

@@ -43,7 +43,13 @@ def crosscheck_report(results: Sequence[CrossCheck], command: str) -> Report:
             f"{result.scenario.title or 'scenario'}: {one.comparison.words}: {one.needs}"
             for result in results
             for one in (*result.verdicts, *result.approach)
-            if one.word == "inconclusive"
+            if one.word != "equivalent"
+        ]
+        + [
+            f"{result.scenario.title or 'scenario'}: the identity {one.name} does not hold"
+            for result in results
+            for one in result.identities
+            if not one.holds
         ],
         {"results": [result.to_json() for result in results]},
     )
@@ -87,14 +93,14 @@ def _scenario_section(result: CrossCheck, index: int, count: int) -> Section:
     blocks.append(
         Table(
             f"{label}What must hold exactly",
-            ["side", "identity", Column("gap", "number"), Column("allowed", "number"), "holds"],
+            ["identity", "side", "holds", Column("gap", "number"), Column("allowed", "number")],
             [
                 (
-                    i.side,
                     i.name,
+                    i.side,
+                    Cell("yes" if i.holds else "no", tone="good" if i.holds else "bad"),
                     Cell(i.gap, f"{i.gap:.2g}"),
                     i.allowed,
-                    Cell("yes" if i.holds else "no", tone="good" if i.holds else "bad"),
                 )
                 for i in result.identities
             ],

@@ -58,6 +58,7 @@ def explore_page(found: Explored) -> str:
         "weights": weights,
         "bounds": dict(found.bounds),
         "plan": found.plan,
+        "planned": "plan's best single policy" if found.by_part else "plan's policy",
         "share": found.fetches_per_robot,
         "worlds": {f"{world.indexing:g} {world.staleness:g}": world.measures for world in found.worlds},
         "policies": [
@@ -96,6 +97,8 @@ def explore_page(found: Explored) -> str:
                 ("staleness", "Pages go stale", [world.staleness for world in found.worlds]),
             )
         ],
+        planned="plan, one policy" if found.by_part else "plan",
+        planned_words=data["planned"],
         criteria=[{"key": key, "label": _with_unit(key)} for key in CRITERIA],
         made=f"Solved by crawltwin {crawltwin.__version__}: {every} evaluated threshold policies ({found.method}), "
         f"scenario {scenario.content_hash[:12]}.",

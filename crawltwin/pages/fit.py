@@ -325,16 +325,16 @@ def _intervals(caption: str, numbers: Mapping[str, Interval]) -> Table:
 def _replayed(check: LossAgreement) -> list[Block]:
     rows = [
         (
-            row.load,
+            Cell(row.load),
+            Cell(row.verdict, tone=VERDICT_TONES[row.verdict]),
             Cell(row.replayed, with_interval(row.replayed, row.low, row.high, kind="share")),
             *(Cell(value, in_percent(value)) for value in (row.solved, row.poisson)),
-            row.verdict,
         )
         for row in check.rows
     ]
-    names = ("load", "lost by the trace (95%)", "by the model", "by a Poisson stream")
+    numbers = [Column(name, "number") for name in ("lost by the trace (95%)", "by the model", "by a Poisson stream")]
     return [
         Note(check.words[0].upper() + check.words[1:] + ".", VERDICT_TONES[check.verdict]),
         losses_by_load(check),
-        Table("Losses of trace and model", [*[Column(name, "number") for name in names], "verdict"], rows),
+        Table("Losses of trace and model", [Column("load", "number"), "verdict", *numbers], rows),
     ]

@@ -131,7 +131,7 @@ def _glance(found: Reproduction) -> list[Block]:
 def _misprints(found: Reproduction) -> list[Block]:
     wrong = [item for item in found.findings if item.verdict != "reproduced"]
     rows = [
-        (item.where, item.what, item.printed, item.ours, Cell(item.how, item.how, _TONES[item.verdict]))
+        (item.where, Cell(item.how, item.how, _TONES[item.verdict]), item.what, item.printed, item.ours)
         for item in wrong
     ]
     proofs: dict[str, list[Finding]] = defaultdict(list)
@@ -141,7 +141,7 @@ def _misprints(found: Reproduction) -> list[Block]:
         f"**{items[0].where}: {'; '.join(item.what for item in items)}.** {words}" for words, items in proofs.items()
     ]
     return [
-        Table("What differs from the print", ["where", "what", "printed", "is", "kind"], rows, name="misprints"),
+        Table("What differs from the print", ["where", "kind", "what", "printed", "is"], rows, name="misprints"),
         Points(points),
     ]
 
@@ -213,13 +213,13 @@ def _claims(found: Reproduction) -> Table:
     rows = [
         (
             claim.place,
-            claim.says,
             Cell("holds" if claim.holds else "does not hold", tone="good" if claim.holds else "bad"),
+            claim.says,
             claim.words,
         )
         for claim in found.claims
     ]
-    return Table("What the text says, put to the test", ["where", "the paper says", "verdict", "our numbers"], rows)
+    return Table("What the text says, put to the test", ["where", "verdict", "the paper says", "our numbers"], rows)
 
 
 def _simulated(found: Reproduction, where: str) -> list[Block]:
@@ -229,11 +229,11 @@ def _simulated(found: Reproduction, where: str) -> list[Block]:
         (
             item.what,
             item.policy,
+            Cell(item.verdict, tone=tones[item.verdict]),
             Cell(item.solved, f"{item.solved:.4f}"),
             Cell(item.value, f"{item.value:.4f}"),
             Cell(item.low, f"{item.low:.4f}"),
             Cell(item.high, f"{item.high:.4f}"),
-            Cell(item.verdict, tone=tones[item.verdict]),
             Cell(item.pages, f"{item.pages:,}"),
         )
         for item in found.simulated
@@ -246,16 +246,16 @@ def _simulated(found: Reproduction, where: str) -> list[Block]:
         f"{where}, main rows simulated: the cost with its bounds, and the verdict on the cost and every term of it "
         f"({100 * MARGIN:g}% margin, {100 * CONFIDENCE:g}% confidence)"
     )
-    heads: list[Column | str] = ["row", "policy", *numbers, "verdict", Column("pages", "number")]
+    heads: list[Column | str] = ["row", "policy", "verdict", *numbers, Column("pages", "number")]
     return [Table(caption, heads, rows, name=f"{where}-simulated")]
 
 
 def _others(found: Reproduction) -> list[Block]:
     rows = [
-        (item.where, item.what, item.printed, item.ours, Cell(item.verdict, tone=_TONES[item.verdict]), item.how)
+        (item.where, Cell(item.verdict, tone=_TONES[item.verdict]), item.what, item.printed, item.ours, item.how)
         for item in found.others
     ]
-    heads = ["whose", "what", "published or by their formula", "ours", "verdict", "how"]
+    heads = ["whose", "verdict", "what", "published or by their formula", "ours", "how"]
     return [
         Text(
             "Special cases of the model that others have solved: their printed numbers or their formulas, evaluated "
@@ -270,15 +270,15 @@ def _everything(findings: Iterable[Finding]) -> Table:
     rows = [
         (
             item.where,
+            Cell(item.verdict, tone=_TONES[item.verdict]),
             item.what,
             item.printed,
             item.ours,
-            Cell(item.verdict, tone=_TONES[item.verdict]),
             item.how,
         )
         for item in findings
     ]
-    return Table("All printed numbers", ["where", "what", "printed", "ours", "verdict", "how"], rows)
+    return Table("All printed numbers", ["where", "verdict", "what", "printed", "ours", "how"], rows)
 
 
 def _unconfirmed(found: Reproduction) -> list[str]:

@@ -105,7 +105,7 @@ def _comparison(found: Plan) -> list[Block]:
         f"({doubt.redraws} times){', and over both readings of the clock' if found.clock and found.clock.both else ''}."
     )
     order = instruction(found.scenario.policy_in_force, found.scenario.capacity)
-    short = "" if found.by_part else f"`{found.policy}` is short for: {order} "
+    short = f"`{found.policy}`{', the best single policy,' if found.by_part else ''} is short for: {order} "
     robots = found.settings.recorded
     today = "one robot" if robots == 1 else f"all {robots} robots"
     return [
@@ -234,7 +234,7 @@ def _sets(found: Plan) -> Table:
                 " or ".join(map(str, item.robots)),
                 ", ".join(map(str, item.thresholds)) or "–",
                 Cell(item.cost, f"{item.cost:.5g}", "good" if item is best else "plain"),
-                Cell(100 * (item.cost / best.cost - 1), f"{100 * (item.cost / best.cost - 1):.2f}%"),
+                Cell(100 * (item.cost / best.cost - 1), f"{100 * (item.cost / best.cost - 1):.3g}%"),
             )
             for item in found.optimum.policies
         ],
@@ -242,10 +242,12 @@ def _sets(found: Plan) -> Table:
 
 
 def _proof(found: Plan) -> str:
-    proof = f"Policies compared: {len(found.optimum.tables):,}. {found.optimum.proof_in_words()}"
+    proof = found.optimum.proof_in_words()
     if found.limited is not None:
         return f"{proof} {found.limited.in_words()}"
-    return proof + ("" if found.certificate is None else f" {found.certificate.in_words()}")
+    return f"Policies compared: {len(found.optimum.tables):,}. {proof}" + (
+        "" if found.certificate is None else f" {found.certificate.in_words()}"
+    )
 
 
 def _assumed(found: Plan) -> list[Block]:

@@ -41,6 +41,9 @@ def doubt_blocks(found: Plan) -> list[Block]:
         "told apart",
     ]
     spreads = {"cost": doubt.cost, **doubt.measures}
+    others: list[Block] = []
+    if rows:
+        others = [Table("Other policies beside it", heads, rows), doubt_picture(found.policy, doubt)]
     return [
         Text(
             "The log is one stretch of crawling; another would have come out differently. So it was cut into blocks "
@@ -50,7 +53,7 @@ def doubt_blocks(found: Plan) -> list[Block]:
         ),
         *(Text(sentence) for sentence in found.doubt_words),
         Table(
-            "The recommended policy over the resampled traces",
+            f"The {'best single' if found.by_part else 'recommended'} policy over the resampled traces",
             ["number", Column("in the fit (95%)", "number")],
             [
                 (
@@ -60,8 +63,7 @@ def doubt_blocks(found: Plan) -> list[Block]:
                 for name, one in spreads.items()
             ],
         ),
-        *([Table("Other policies beside it", heads, rows)] if rows else []),
-        doubt_picture({found.policy: doubt.share} | {rival.policy: rival.share for rival in doubt.rivals}),
+        *others,
         Text(
             "What this does not cover: a future crawl that differs from the logged one, and the assumed inputs above."
         ),

@@ -12,6 +12,8 @@ from crawltwin.report.drawing import FAINT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from crawltwin.plan.evidence.resampling import Uncertainty
+
 
 def levels_picture(masses: Sequence[float], robots: Sequence[int] | None) -> Figure:
     """Share of time with each number of pages, coloured by the number of robots that run there.
@@ -62,10 +64,12 @@ def cost_picture(costs: Mapping[str, float]) -> Figure:
     )
 
 
-def doubt_picture(shares: Mapping[str, float]) -> Figure:
-    """How often each policy is the best one over resampled traces."""
+def doubt_picture(policy: str, doubt: Uncertainty) -> Figure:
+    """How often each policy is the best one over resampled traces, or keeps the limits where these decide."""
+    shares = {policy: doubt.share} | {rival.policy: rival.share for rival in doubt.rivals}
     shown = dict(list(shares.items())[:12])
-    bars = _bars(shown, "share of resampled traces on which it is the best")
+    is_so = "is the best one" if doubt.limits is None else "keeps the limits on numbers of pages"
+    bars = _bars(shown, f"share of resampled traces on which it {is_so}")
 
     def paint(axes: Axes) -> None:
         bars(axes)
@@ -76,7 +80,7 @@ def doubt_picture(shares: Mapping[str, float]) -> Figure:
     return draw(
         "doubt",
         paint,
-        "How often each policy is the best one when the log is resampled; dashed: 95%.",
+        f"How often {'each' if doubt.limits is None else 'the'} policy {is_so} when the log is resampled; dashed: 95%.",
         f"Bars: {words}.",
         height=1.2 + 0.32 * len(shown),
         data={"best": dict(shares)},

@@ -15,7 +15,7 @@ from crawltwin.plan.what_if.axes import QUANTITIES, AxisValue
 from crawltwin.plan.what_if.sweeps import Sweep, short_policy
 from crawltwin.plan.wording import in_time
 from crawltwin.report import COLOURS, Figure, draw
-from crawltwin.report.drawing import FAINT, INK, LINE, legend_above, legend_columns
+from crawltwin.report.drawing import FAINT, INK, LINE, legend_above, legend_columns, plain_powers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -252,6 +252,7 @@ def _geometric(x: FloatArray) -> bool:
 def _scale(axes: Axes, x: FloatArray, which: str) -> None:
     if _geometric(x):
         (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+        plain_powers(axes)
 
 
 def _edges(x: FloatArray) -> FloatArray:

@@ -189,7 +189,7 @@ def inputs_of(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> tup
             "arrivals",
             with_interval(rate.value, rate.low, rate.high, kind="rate"),
             "log",
-            f"in brackets 95%; {fit.chosen.name}, {fit.process.phases} phases",
+            f"in brackets 95%; {fit.chosen.name}, {fit.process.phases} phase{'s' if fit.process.phases > 1 else ''}",
         ),
         _service(fit, settings, scenario),
         _stale(fit, settings, scenario),

@@ -63,6 +63,7 @@ def draw(
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.ticker import FixedLocator
 
     settings: dict[Any, Any] = {
         "svg.hashsalt": name,
@@ -86,7 +87,13 @@ def draw(
     with rc_context(settings):
         canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
         FigureCanvasSVG(canvas)
-        painter(canvas.add_subplot())
+        axes = canvas.add_subplot()
+        painter(axes)
+        # Axes that grow while the picture is laid out may get one more label, for which no room was left: not any more.
+        canvas.draw_without_rendering()
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "linear":
+                axis.set_major_locator(FixedLocator(axis.get_majorticklocs().tolist()))
         stream = io.StringIO()
         canvas.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return Figure(name, _tidy(stream.getvalue(), name), caption, alternative, data or {}, painter)
@@ -100,21 +107,42 @@ FEW_DECADES = 300.0
 
 def style_axes(axes: Axes, x: str, y: str, *, whole_x: bool = False, legend: bool = True) -> None:
     """Labels, whole numbers on the horizontal axis where asked, and a legend where there are series."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+    from matplotlib.ticker import MaxNLocator
 
     axes.set_xlabel(textwrap.fill(x, LINE))
     axes.set_ylabel(textwrap.fill(y, LINE))
     if whole_x:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    for axis in (axes.xaxis, axes.yaxis):
-        low, high = sorted(axis.get_view_interval())
-        if axis.get_scale() == "log" and high < FEW_DECADES * low:
-            # Powers of ten alone would be one or two, and the labels between them that matplotlib adds overlap.
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axis.set_minor_formatter(NullFormatter())
+    plain_powers(axes)
     if legend and axes.get_legend_handles_labels()[1]:
         legend_above(axes)
+
+
+def plain_powers(axes: Axes) -> None:
+    """Logarithmic axes with plain numbers: raised exponents would be too small to be read on a telephone."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() != "log":
+            continue
+        low, high = sorted(axis.get_view_interval())
+        if high < FEW_DECADES * low:
+            # Powers of ten alone would be one or two, and the labels between them that matplotlib adds overlap.
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def short_number(value: float) -> str:
+    """A number of an axis: thousands and millions by a letter.
+
+    Examples
+    --------
+    >>> [short_number(value) for value in (0.001, 20, 1000, 50_000, 1e6)]
+    ['0.001', '20', '1000', '50k', '1M']
+    """
+    factor, letter = (1e-6, "M") if value >= 1e6 else (1e-3, "k") if value >= 1e4 else (1.0, "")
+    return f"{value * factor:g}{letter}"
 
 
 def legend_above(axes: Axes, handles: Sequence[Artist] | None = None) -> None:

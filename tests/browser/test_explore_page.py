@@ -283,6 +283,16 @@ def test_the_address_keeps_what_was_set(open_page, path):
     opened.page.wait_for_function("location.hash === ''")
 
 
+def test_the_link_to_the_answer_keeps_what_was_set(open_page, path):
+    opened = open_page(path)
+    opened.page.fill("#w-robots", "100")
+    before, address = _winner(opened), opened.page.url
+    opened.page.focus("a.skip")
+    opened.page.keyboard.press("Enter")
+    opened.page.wait_for_function("document.activeElement.id === 'winner-head' && location.hash !== '#winner-head'")
+    assert (opened.page.input_value("#w-robots"), _winner(opened), opened.page.url) == ("100", before, address)
+
+
 @pytest.mark.parametrize(("indexing", "staleness"), [(2.0, 1.0), (1.0, 0.5), (0.7, 2.0)])
 def test_other_speeds_give_the_winner_of_optimize(open_page, path, optimum, indexing, staleness):
     opened = open_page(path)

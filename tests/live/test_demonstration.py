@@ -78,6 +78,11 @@ def test_the_page_shows_predictions_pictures_and_cost(found):
     }
 
 
+def test_every_verdict_that_is_not_equivalent_is_listed_at_the_end(found):
+    open_ones = [one for judged in found.judged for one in judged.verdicts if one.word != "equivalent"]
+    assert len(live_report(found, "crawltwin live demo").unconfirmed) == len(open_ones)
+
+
 def test_the_table_shows_each_policy(found, capsys):
     show_demonstration(found)
     shown = capsys.readouterr().out

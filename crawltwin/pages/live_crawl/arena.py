@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from crawltwin.live.arena.standings import REPLICATIONS, SECONDS, SHOWN, Standing
 from crawltwin.live.demo.fitted import FittedCrawl
-from crawltwin.model import CostWeights, Scenario
-from crawltwin.plan.wording import kind_of, with_interval
+from crawltwin.model import Scenario
+from crawltwin.plan.wording import instruction, kind_of, with_interval
 from crawltwin.report import (
     COLOURS,
     Cell,
@@ -27,8 +27,8 @@ from crawltwin.report import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TONES: dict[str, Tone] = {"better": "bad", "worse": "good", "not told apart": "plain"}
-"""Of a rule against ours: one that is better speaks against us."""
+TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "not told apart": "plain"}
+"""Of the rule of the row, against ours: the colour says what the word says."""
 
 
 def arena_report(
@@ -38,11 +38,13 @@ def arena_report(
     ours, others = standings[0], standings[1:]
     nearest = min(others, key=lambda one: one.cost)
     beaten = [f"{one.name} ({_listed(one.better_in)})" for one in others if one.better_in]
-    assert scenario.cost is not None
     return Report(
         "One crawl under several rules of control",
         [
-            f"**{ours.name}** costs {ours.cost:.3g}; the best of the others, {nearest.name}, costs {nearest.cost:.3g}.",
+            (
+                f"**{ours.name[0].upper()}{ours.name[1:]}** costs {ours.cost:.3g}; the best of the others, "
+                f"{nearest.name}, costs {nearest.cost:.3g}."
+            ),
             (
                 "In some measure another rule is better than ours: " + "; ".join(beaten) + "."
                 if beaten
@@ -53,7 +55,7 @@ def arena_report(
                 "the weights. They are written from public descriptions, none is the crawlers' own code."
             ),
         ],
-        [_costs(standings, scenario.cost), _measures(standings), _how(fitted)],
+        [_costs(standings, scenario), _measures(standings), _how(fitted)],
         gather({"fitted crawl": scenario}, seeds=[seed], seconds={}),
         command,
         [],
@@ -61,7 +63,8 @@ def arena_report(
     )
 
 
-def _costs(standings: Sequence[Standing], weights: CostWeights) -> Section:
+def _costs(standings: Sequence[Standing], scenario: Scenario) -> Section:
+    assert scenario.cost is not None
     rows = [
         (
             one.name,
@@ -73,7 +76,10 @@ def _costs(standings: Sequence[Standing], weights: CostWeights) -> Section:
     ]
     heads: list[Column | str] = ["rule", "against ours", Column("cost", "number")]
     table = Table("Cost", [*heads, Column("more than ours (intervals for all at once)", "number")], rows, name="cost")
-    return Section("Who is best", [Text(f"Weights: {weights.words}."), table, _figure(standings)])
+    words = f"Weights: {scenario.cost.words}."
+    if scenario.policy is not None:
+        words += f" `{scenario.policy.short}`: {instruction(scenario.policy, scenario.capacity)}"
+    return Section("Who is best", [Text(words), table, _figure(standings)])
 
 
 def _figure(standings: Sequence[Standing]) -> Figure:

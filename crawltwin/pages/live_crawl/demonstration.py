@@ -61,7 +61,7 @@ def live_report(found: Demonstration, command: str) -> Report:
         [
             f"{one.comparison.part}: {one.comparison.measure.replace('_', ' ')}: {one.needs}"
             for one in verdicts
-            if one.word == "inconclusive"
+            if one.word != "equivalent"
         ],
         found.to_json(),
     )
@@ -98,6 +98,10 @@ def _predictions(found: Demonstration) -> Section:
                 "The predictions were made after the first crawl and before the others. Intervals are from batch "
                 "means; verdicts count the doubt of the prediction, which comes from the length of the first one, "
                 "too. Where an interval would begin below 0, it is shown from 0."
+            ),
+            Text(
+                "A policy `4,1@3` runs 4 robots while at most 3 pages are in the system and 1 above; `4,1@5/1` runs 4 "
+                "again when 1 page is left; `4,1@3:0.5` looks at the backlog every 0.5 s on average only."
             ),
             Table("Pages, stale share and active robots under each policy", heads, rows, name="bar"),
             _ratio_figure(found),
@@ -232,7 +236,13 @@ def _everything(found: Demonstration) -> Section:
     ]
     numbers = ("predicted (less and plus its doubt)", "measured (low to high)", "pages missing")
     heads: list[Column | str] = ["policy", "measure", "verdict", *[Column(name, "number") for name in numbers]]
-    return Section("Every measure", [Table("Every measure of every policy", heads, rows, name="everything")])
+    words = (
+        f"Low and high are one-sided bounds at {found.settings.confidence:.0%}, as the verdicts need them: the "
+        "interval between them is narrower than the one above."
+    )
+    return Section(
+        "Every measure", [Text(words), Table("Every measure of every policy", heads, rows, name="everything")]
+    )
 
 
 def _seen(one: Judged, name: str, confidence: float) -> Cell:

@@ -229,7 +229,7 @@ def plan_cost(found: Plan) -> Figure:
 def plan_doubt(found: Plan) -> Figure:
     """How often each policy is the best one when the log is resampled."""
     doubt = _known(found.doubt, "doubt")
-    return doubt_picture({found.policy: doubt.share} | {rival.policy: rival.share for rival in doubt.rivals})
+    return doubt_picture(found.policy, doubt)
 
 
 def plan_backlog(found: Plan) -> Figure:

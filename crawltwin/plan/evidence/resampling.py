@@ -290,7 +290,7 @@ def uncertainty(
         cost=_spread(costs[:, own], float(base[own])),
         measures=_spreads(stacked[:, own], optimum.rates[at], settings.robots),
         today=_spreads(stacked[:, -1], today_over_day(fit.process, scenario, settings, parts)[0], settings.recorded),
-        rivals=() if settings.limits is not None else _rivals(tables, costs, winners, own, base),
+        rivals=() if settings.limits is not None else rivals(tables, costs, winners, own, base),
         limits=settings.limits,
         page_rates=stacked[:, [own, -1] if day is None else [own, -1, -2], RATES.index("pages")],
         costs=costs,
@@ -331,13 +331,14 @@ def _table(item: Any, capacity: int) -> npt.NDArray[np.int64]:
     return np.array(table_of(item.robots, item.thresholds, capacity), dtype=np.int64)
 
 
-def _rivals(
+def rivals(
     tables: npt.NDArray[np.int64], costs: FloatArray, winners: npt.NDArray[np.int64], own: int, base: FloatArray
 ) -> tuple[Rival, ...]:
+    """Policies that are the best on some trace, most often first, and the runner-up of the fit."""
     shares = {int(index): float(np.mean(winners == index)) for index in np.unique(winners) if index != own}
-    # The runner-up of the fit is always shown, be it never the best.
-    runner_up = int(np.argsort(np.where(np.arange(base.size) == own, np.inf, base), kind="stable")[0])
-    shares.setdefault(runner_up, 0.0)
+    if base.size > 1:
+        runner_up = int(np.argsort(np.where(np.arange(base.size) == own, np.inf, base), kind="stable")[0])
+        shares.setdefault(runner_up, 0.0)
     found = []
     for index in sorted(shares, key=lambda k: (-shares[k], base[k])):
         difference = _spread(costs[:, index] - costs[:, own], float(base[index] - base[own]))

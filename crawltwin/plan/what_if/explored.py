@@ -102,6 +102,8 @@ class Explored:
         Pages that are indexed per second today, where it is known.
     unheeded : str
         What decided the plan and is not on the page, as sentences; empty where there is nothing.
+    by_part : bool
+        Whether the plan recommends a policy for each part of the day; `plan` is then its best single policy.
     """
 
     scenario: Scenario
@@ -115,6 +117,7 @@ class Explored:
     day: str = ""
     indexed_today: float | None = None
     unheeded: str = ""
+    by_part: bool = False
 
     @property
     def weights(self) -> dict[str, float]:
@@ -190,12 +193,18 @@ def explored_policies(
         "" if day is None else _day_words(day),
         indexed_today,
         _unheeded(said.limits, two_readings),
+        day is not None and day.worth_it,
     )
 
 
 def _unheeded(limits: Limits | None, two_readings: bool) -> str:
     """What decided the plan beside the weights and limits that can be moved."""
     words = []
+    if limits is not None and limits.minimise != "cost":
+        words.append(
+            f"The plan asks for limits and as little as possible of one thing ({limits.minimise}), so its weight is 1 "
+            "here, the other weights are 0, and the cost is not the cost of the report."
+        )
     if limits is not None and limits.index_within is not None:
         alone = Limits(index_within=limits.index_within).in_words()
         words.append(f"The plan also had to {alone}, which is not checked here: the best policy may be another one.")

@@ -261,7 +261,7 @@ const update = () => {
   } else {
     say(now.w, "policy");
     say(`In short: ${now.n}. Cost ${show(price, 6)}; ${allowed.length.toLocaleString("en")} of ${policies.length.toLocaleString("en")} policies keep the limits. ` +
-      (now === plan ? "This is the plan's policy." : `The plan's policy ${plan.n} costs ${show(cost(plan, w), 6)}` +
+      (now === plan ? `This is the ${data.planned}.` : `The ${data.planned} ${plan.n} costs ${show(cost(plan, w), 6)}` +
         (within(plan, bounds) ? "." : " and does not keep the limits.")));
   }
   byId("best-head").textContent = best ? "best now" : "nearest now";
@@ -312,7 +312,8 @@ byId("save-json").addEventListener("click", () => save("front.json", "applicatio
   JSON.stringify(shown.rows.map((row) => Object.fromEntries(row.map((cell, at) => [heads[at], cell]))), null, 1)));
 let drawnAt = `${innerWidth} ${innerHeight}`;
 addEventListener("resize", () => { if (`${innerWidth} ${innerHeight}` !== drawnAt) { drawnAt = `${innerWidth} ${innerHeight}`; update(); } });
-addEventListener("hashchange", () => { recallState(); update(); });
+// A link to a place of this page (the first one, by keyboard) moves the focus alone: what was set stays.
+addEventListener("hashchange", () => { if (!byId(location.hash.slice(1))) recallState(); update(); });
 for (const field of fields()) standard.set(field.id, field.value);
 recallState();
 update();

@@ -42,7 +42,17 @@ def long_words() -> Figure:
     return draw("words", paint, "A caption.", "Two lines.")
 
 
-PICTURES = pytest.mark.parametrize("picture", [many_policies, curves, long_words])
+def many_decades() -> Figure:
+    def paint(axes):
+        axes.plot([1e-3, 1e5], [1e-6, 1.0], label="trace")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        style_axes(axes, "gap, s", "share of longer gaps")
+
+    return draw("decades", paint, "A caption.", "One line.")
+
+
+PICTURES = pytest.mark.parametrize("picture", [many_policies, curves, long_words, many_decades])
 
 
 def height_of(svg: str) -> float:
@@ -84,3 +94,18 @@ def test_times_of_a_plans_sweep_have_their_unit():
     assert "mean time until obsolete, s" in sweep_picture(found, "what-if", unit="s").caption
     told = sweep_in_words(found, "3,1@2")
     assert re.search(r"mean time until obsolete: (10 minutes|2 hours)\.$", told), told
+
+
+def test_the_last_number_of_an_axis_is_not_cut_off():
+    """Wide numbers at the side and a last number near the end: for it no room was left."""
+
+    def paint(axes):
+        axes.plot([0, 16.8], [2e-3, 172_800], ".", label="gap")
+        axes.set_yscale("log")
+        style_axes(axes, "days since the first page", "gap, s")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+
+    svg = draw("cut", paint, "A caption.", "Points.").svg
+    wide = float(re.search(r'viewBox="0 0 ([\d.]+) ', svg).group(1))
+    at = float(re.search(r'text-anchor: middle[^"]*" x="([\d.]+)"[^>]*>17\.5<', svg).group(1))
+    assert at + 12 < wide  # half of four figures of 11 px

@@ -1,6 +1,7 @@
 """Pages and notes speak in words: no raw names of numbers, a unit with every rate."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -43,10 +44,25 @@ def test_tables_of_several_scenarios_have_names_of_their_own(checked):
     assert len(set(captions)) == len(captions) == 6
 
 
+def test_what_differs_is_never_told_as_confirmed(checked):
+    sound = [replace(one, word="equivalent") for one in checked.verdicts]
+    broken = replace(checked.identities[0], gap=1.0)
+    cases = {
+        "obsolescence probability: different": (replace(sound[2], word="different"), *sound[3:]),
+        f"the identity {broken.name} does not hold": tuple(sound),
+    }
+    for words, verdicts in cases.items():
+        identities = (broken,) if "identity" in words else checked.identities
+        own = replace(checked, verdicts=verdicts, approach=(), identities=identities)
+        (told,) = crosscheck_report([own], "crawltwin validate paper.toml").unconfirmed
+        assert words in told
+
+
 def test_what_must_hold_exactly_has_few_digits(checked):
     report = crosscheck_report([checked], "crawltwin validate paper.toml")
     table = next(block for block in report.every_block() if isinstance(block, Table) and "identities" in block.name)
-    assert all(len(row[2].shown) <= 8 for row in table.rows)  # -1.1e-16
+    assert all(len(row[3].shown) <= 8 for row in table.rows)  # -1.1e-16
+    assert {row[2].shown for row in table.rows} == {"yes"}
 
 
 @pytest.mark.parametrize("name", [name for name in SCALAR_MEASURES if "time" in unit_of(name)])

@@ -1,5 +1,7 @@
 """What the uncertainty says in words, and short forms of tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,9 @@ from analytic import optimize
 from crawltwin.model import LevelPolicy, examples
 from crawltwin.model.interval import ends_of_draws
 from crawltwin.model.rates import Rates
-from crawltwin.plan.evidence.resampling import Rival, Spread, Uncertainty, _spreads, candidate_tables
+from crawltwin.pages.plan_pictures import doubt_picture
+from crawltwin.plan.evidence.resampling import Rival, Spread, Uncertainty, _spreads, candidate_tables, rivals
+from crawltwin.plan.limits import Limits
 
 
 def _doubt(apart: bool, share: float, high: float) -> Uncertainty:
@@ -52,3 +56,19 @@ def test_ends_of_few_draws_stay_within_what_is_possible():
     found = _spreads(draws, draws[0], 4)
     assert found["starvation_probability"].high == 1
     assert found["mean_active_robots"].high <= 4
+
+
+def test_the_picture_says_what_the_share_is_of():
+    by_cost = _doubt(True, 0.9, 0.0)
+    assert "each policy is the best one" in doubt_picture("4,1@2", by_cost).caption
+    kept = replace(by_cost, rivals=(), limits=Limits(lose_at_most=0.1))
+    found = doubt_picture("4,1@2", kept)
+    assert "the policy keeps the limits on numbers of pages" in found.caption
+    assert found.data["best"] == {"4,1@2": 0.9}
+
+
+def test_no_policy_is_its_own_rival():
+    tables, costs = np.array([[1, 1, 1], [2, 2, 2]]), np.array([[5.0, 6.0], [5.5, 6.5]])
+    assert rivals(tables[:1], costs[:, :1], np.array([0, 0]), 0, np.array([5.2])) == ()
+    both = rivals(tables, costs, np.array([0, 0]), 0, np.array([5.2, 6.2]))
+    assert [(one.policy, one.share) for one in both] == [("2", 0.0)]  # the runner-up, though it is never the best

@@ -337,8 +337,7 @@ def rivals(
     """Policies that are the best on some trace, most often first, and the runner-up of the fit."""
     shares = {int(index): float(np.mean(winners == index)) for index in np.unique(winners) if index != own}
     if base.size > 1:
-        runner_up = int(np.argsort(np.where(np.arange(base.size) == own, np.inf, base), kind="stable")[0])
-        shares.setdefault(runner_up, 0.0)
+        shares.setdefault(int(np.argmin(np.where(np.arange(base.size) == own, np.inf, base))), 0.0)
     found = []
     for index in sorted(shares, key=lambda k: (-shares[k], base[k])):
         difference = _spread(costs[:, index] - costs[:, own], float(base[index] - base[own]))

@@ -110,7 +110,7 @@ class Certificate(Shown):
         if self.threshold_is_best:
             first = (
                 "No level-based policy, threshold or not, beats the best threshold policy "
-                f"(proved to within {self.gap:.1e})."
+                f"(proved to within {self.gap:.2g})."
             )
         elif self.threshold_is_best is None:
             first = (

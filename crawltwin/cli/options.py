@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import Field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crawltwin.model.errors import InputError
+from crawltwin.model.errors import Faults, InputError
 from crawltwin.model.settings import Setting, plain_type, settings_of
 
 if TYPE_CHECKING:
@@ -79,12 +79,16 @@ def _default_words(field: Field[Any], found: Setting) -> str:
 
 def given(options: argparse.Namespace, kind: type[Any]) -> dict[str, Any]:
     """The settings of `kind` that were given on the command line, by the names of the fields."""
-    found = {}
+    found, faults = {}, Faults()
     for field, one in settings_of(kind):
         value = getattr(options, field.name, None)
         if value is not None:
             read = one.read or (lambda item: item)
-            found[field.name] = tuple(map(read, value)) if one.repeat else read(value)
+            try:
+                found[field.name] = tuple(map(read, value)) if one.repeat else read(value)
+            except InputError as error:
+                faults.extend(error, "" if one.option in str(error) else one.option)
+    faults.raise_if_any()
     return found
 
 

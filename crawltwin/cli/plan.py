@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crawltwin.cli.options import add_json, add_log, add_reading, add_settings, add_workers, given
-from crawltwin.cli.output import command_line, complain, plain_json, save, save_report, tell
+from crawltwin.cli.output import command_line, complain, plain_json, save, save_report, say, tell
 from crawltwin.cli.terminal.progress_line import step_line
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ EPILOG = """examples:
   crawltwin plan counts.json --robots 4 --service-mean 2s   counts per minute, from Prometheus for example
   crawltwin example trace --out demo.crawl.log          a log whose true model is known
 
-Times are seconds, or have a unit: 90s, 5min, 1h, 2d. What is not given is asked of the log or assumed, and the answer
-lists it. --report DIR writes report.html, explore.html (move the weights and see which policy wins), policy.json and
-snippets for crawlers. The first line is the verdict: TRUSTED, PROVISIONAL (numbers are missing) or NOT TRUSTED (why);
-only the last has exit code 1.
+Times are seconds, or have a unit: 100ms, 90s, 5min, 1h, 2d. What is not given is asked of the log or assumed, and the
+answer lists it. --report DIR writes report.html, explore.html (move the weights and see which policy wins),
+policy.json and snippets for crawlers. The first line is the verdict: TRUSTED, PROVISIONAL (numbers are missing) or NOT
+TRUSTED (why); only the last has exit code 1.
 """
 
 
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
                 "plan; got both. Answer first, then run the plan with --config"
             )
         path = options.config or "plan.toml"
-        ask(PlanFile.read(path if Path(path).exists() else None, **typed), path)
+        ask(PlanFile.read(path if Path(path).exists() else None, **typed), path, options.log)
         return 0
     earlier = pages = None
     if options.check is not None:
@@ -124,6 +124,8 @@ def run(options: argparse.Namespace) -> int:
         from crawltwin.cli.tables.plan import show_plan, show_unsuitable
 
         show_plan(found) if isinstance(found, Plan) else show_unsuitable(found)
+        if earlier is None and found.verdict.exit_code:
+            say(f"Exit code {found.verdict.exit_code}: the plan is not trusted, for the reasons of the first line.")
 
     answer = found.to_json()
     differences = None

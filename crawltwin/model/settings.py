@@ -9,6 +9,7 @@ A module of settings is imported whenever help is shown, so it imports nothing h
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import Field, dataclass, field, fields
@@ -17,9 +18,18 @@ from typing import Any
 from crawltwin.model.errors import InputError
 
 _KEY = "crawltwin.setting"
-UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+_UNITS = {
+    0.001: ("ms",),
+    1.0: ("s", "sec", "second"),
+    60.0: ("min", "m", "minute"),
+    3_600.0: ("h", "hr", "hour"),
+    86_400.0: ("d", "day"),
+    604_800.0: ("w", "week"),
+}
+_SECONDS = {name: size for size, names in _UNITS.items() for name in names}
+_SECONDS |= {f"{name}s": size for name, size in _SECONDS.items() if len(name) > 1}
 """Seconds in each unit of time that may be typed."""
-_TIME = re.compile(r"\s*([0-9.eE+-]+)\s*([a-z]*)\s*")
+_TIME = re.compile(r"\s*([0-9.eE+-]+)\s*([a-zA-Z]*)\s*")
 
 
 @dataclass(frozen=True)
@@ -91,19 +101,21 @@ def plain_type(one: Field[Any]) -> str:
 
 
 def read_time(text: Any) -> float:
-    """Seconds from a number, or from words such as ``90``, ``90s``, ``5min``, ``1h``, ``2d``.
+    """Seconds from a number, or from words such as ``90``, ``500ms``, ``90s``, ``5min``, ``1h``, ``2 days``.
 
     Examples
     --------
-    >>> read_time("1.5h")
-    5400.0
+    >>> read_time("1.5h"), read_time("2 weeks")
+    (5400.0, 1209600.0)
     """
     found = _TIME.fullmatch(str(text))
     try:
-        if found is None or (found[2] and found[2] not in UNITS):
-            raise ValueError
-        return float(found[1]) * UNITS[found[2] or "s"]
+        value = math.nan if found is None else float(found[1]) * _SECONDS.get(found[2].lower() or "s", math.nan)
     except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
         raise InputError(
-            f"a time must be a number of seconds, or one with a unit (s, min, h, d) such as 90s or 1h; got {text!r}"
-        ) from None
+            "a time must be a number of seconds, or one with a unit (ms, s, min, h, d, w) such as 90s or 1h; got "
+            f"{text!r}"
+        )
+    return value

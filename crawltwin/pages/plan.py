@@ -18,8 +18,9 @@ from crawltwin.pages.plan_evidence import (
 from crawltwin.pages.plan_pictures import cost_picture, levels_picture
 from crawltwin.plan.config import PlanFile
 from crawltwin.plan.evidence.unsuitable import Unsuitable
+from crawltwin.plan.prepare import WEIGHT_UNITS
 from crawltwin.plan.result import Plan
-from crawltwin.plan.wording import in_percent, instruction, kind_of, with_interval
+from crawltwin.plan.wording import in_percent, instruction, kind_of, named, with_interval
 from crawltwin.report import Block, Cell, Code, Column, Note, Points, Report, Section, Table, Text, Tone, gather
 
 VERDICT_TONES: dict[str, Tone] = {"TRUSTED": "good", "PROVISIONAL": "warn", "NOT TRUSTED": "bad"}
@@ -106,6 +107,7 @@ def _comparison(found: Plan) -> list[Block]:
     )
     order = instruction(found.scenario.policy_in_force, found.scenario.capacity)
     short = f"`{found.policy}`{', the best single policy,' if found.by_part else ''} is short for: {order} "
+    short = short if named(found.policy) == found.policy else ""
     robots = found.settings.recorded
     today = "one robot" if robots == 1 else f"all {robots} robots"
     return [
@@ -128,7 +130,7 @@ def _comparison(found: Plan) -> list[Block]:
 
 def _short(found: Plan) -> str:
     """The recommendation in a few letters."""
-    return "by part of the day" if found.by_part else found.policy
+    return "by part of the day" if found.by_part else named(found.policy)
 
 
 def _decision(found: Plan) -> list[Block]:
@@ -212,7 +214,7 @@ def _cost(found: Plan) -> list[Block]:
             [
                 (
                     term.words,
-                    Cell(term.weight, f"{term.weight:.5g}"),
+                    Cell(term.weight, f"{term.weight:.4g} {WEIGHT_UNITS[term.name]}"),
                     Cell(term.cost, with_interval(term.cost)),
                     Cell(term.share, in_percent(term.share)),
                 )
@@ -274,7 +276,7 @@ def _assumed(found: Plan) -> list[Block]:
                 [
                     (
                         point.value,
-                        point.policy or "none found",
+                        named(point.policy or "none found"),
                         *[_amount(key, point.measures.get(key)) for _, key in columns],
                     )
                     for point in one.points

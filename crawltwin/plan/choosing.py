@@ -7,7 +7,7 @@ solution per policy: it is asked of the ranked policies one after the other unti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from crawltwin.model import CostWeights, Policy, Scenario, ThresholdPolicy
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.rates import Rates
 from crawltwin.plan.limits import AIM_WORDS, IndexWithin, Limits
+from crawltwin.plan.wording import listed
 from crawltwin.work.progress import ProgressCallback
 
 AIM_MEASURES = {
@@ -61,6 +62,12 @@ class Limited:
             return f"{among} No policy keeps all limits ({self.limits.in_words()}): this one comes nearest."
         return f"{among} Of those that keep all limits this one has the least of: {AIM_WORDS[self.limits.minimise]}."
 
+    def objection(self, measures: Mapping[str, Any], today: Mapping[str, Any], where: str = "") -> str:
+        """What is wrong where no policy keeps the limits, with what the nearest one does, as a clause."""
+        broken = listed(self.limits.broken(measures, today, self.in_time))
+        nearest = f", and the nearest one {broken}" if broken else ""
+        return f"no policy keeps the limits{where} ({self.limits.in_words()}){nearest}"
+
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""
         return {
@@ -88,7 +95,8 @@ def excess_of(rates: FloatArray, today: FloatArray, limits: Limits) -> FloatArra
     found = [np.full(rates.shape[:-1], -1.0)]
     for name, bound in (("loss", limits.lose_at_most), ("obsolescence", limits.stale_at_most)):
         if bound is not None:
-            found.append((every.value(AIM_MEASURES[name]) - bound) / max(bound, 1e-12))
+            # A limit of nothing at all is nearly kept by one page in a thousand.
+            found.append((every.value(AIM_MEASURES[name]) - bound) / max(bound, 1e-3))
     if limits.index_at_least is not None:
         found.append(limits.index_at_least - every.served / Rates.from_table(today).served)
     return np.asarray(np.max(found, axis=0))

@@ -7,6 +7,7 @@ and ``[fitting]``, each by the name of its option. A report holds this text, so 
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import Field, dataclass, field
 from pathlib import Path
@@ -90,6 +91,8 @@ def _plain(value: Any) -> Any:
         return "none"
     if isinstance(value, RobotsOf | IndexWithin | UrlList):
         return str(value)
+    if value == math.inf:
+        return "never"
     if isinstance(value, NamedWeights):
         return dict(value.weights)
     return value.to_mapping() if hasattr(value, "to_mapping") else value

@@ -6,6 +6,8 @@ values stand here, the choice among policies in `choosing`.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -39,10 +41,12 @@ class IndexWithin:
     share: float
 
     def __post_init__(self) -> None:
-        if not (self.seconds > 0 and 0 < self.share < 1):
-            raise InputError(
+        if not (0 < self.seconds < math.inf and 0 < self.share < 1):
+            raise InputError.at(
+                "",
                 f"index_within must be a time above 0 and a share between 0 and 1; got {self.seconds:g} s and "
-                f"{self.share:g}. For example 1h:95%"
+                f"{self.share:g}",
+                "For example 1h:95%.",
             )
 
     @classmethod
@@ -93,6 +97,24 @@ class Limits:
         if self.index_at_least is not None:
             words.append(f"index at least {in_percent(self.index_at_least)} of the pages that are indexed today")
         return ", ".join(words)
+
+    def broken(
+        self, measures: Mapping[str, Any], today: Mapping[str, Any], in_time_share: float | None
+    ) -> tuple[str, ...]:
+        """Which of them a policy with these measures breaks, and what it does instead, as clauses."""
+        indexed, before = (one["arrival_rate"] * one["success_probability"] for one in (measures, today))
+        words = []
+        lost, stale = measures["loss_probability"], measures["obsolescence_probability"]
+        if self.lose_at_most is not None and lost > self.lose_at_most:
+            words.append(f"loses {in_percent(lost)} of the pages")
+        if self.stale_at_most is not None and stale > self.stale_at_most:
+            words.append(f"lets {in_percent(stale)} go stale")
+        if self.index_within is not None and in_time_share is not None and in_time_share < self.index_within.share:
+            time = in_time(self.index_within.seconds)
+            words.append(f"indexes {in_percent(in_time_share)} of the indexed pages within {time}")
+        if self.index_at_least is not None and indexed < self.index_at_least * before:
+            words.append(f"indexes {in_percent(indexed / before)} of the pages that are indexed today")
+        return tuple(words)
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""

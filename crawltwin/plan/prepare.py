@@ -37,6 +37,15 @@ from fitting.robots.robot_model import RobotModel
 
 FATE, IDLE, ROBOTS, WAIT = 100.0, 100.0, 10.0, 1.0
 """Default costs: all pages lost or stale, indexer always idle, all robots on, one mean indexing time of waiting."""
+WEIGHT_UNITS = {
+    "loss": "for each page lost per second",
+    "obsolescence": "for each page stale per second",
+    "response": "for each second until indexed",
+    "robots": "for each running robot",
+    "starvation": "for an indexer that is always idle",
+    "switching": "for each change of robots per second",
+}
+"""What each weight is paid for."""
 FETCHING_PHASES = 120
 """Phases of robots that finish their fetch up to which a plan uses them: every policy is solved with them."""
 
@@ -243,6 +252,8 @@ def _service(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> Inpu
 
 def _stale(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> Input:
     law = scenario.obsolescence
+    if law is None and settings.obsolescence_mean is not None:
+        return Input("time until stale", "never", "given")
     if law is None:
         words = (
             f"the log has {fit.visits[0]} pages fetched again, {fit.visits[1]} of them changed: too few to tell. "
@@ -273,8 +284,10 @@ def _weights(settings: PlanSettings, scenario: Scenario) -> list[Input]:
         "starvation": f"an indexer always idle costs {IDLE:g}",
     }
     return [
-        Input(f"cost of {name}", f"{getattr(scenario.cost, name):.6g}", "given")
+        Input(f"cost of {name}", f"{getattr(scenario.cost, name):.6g} {WEIGHT_UNITS[name]}", "given")
         if name in said
-        else Input(f"cost of {name}", f"{getattr(scenario.cost, name):.4g}", "default", words[name])
+        else Input(
+            f"cost of {name}", f"{getattr(scenario.cost, name):.4g} {WEIGHT_UNITS[name]}", "default", words[name]
+        )
         for name in WEIGHTS
     ]

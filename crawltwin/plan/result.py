@@ -29,7 +29,7 @@ from crawltwin.plan.what_if.assumed import Assumption
 from crawltwin.plan.what_if.counted import CountedReading
 from crawltwin.plan.what_if.polling import PolledPoint
 from crawltwin.plan.what_if.sweeps import Sweep
-from crawltwin.plan.wording import UNIT_OF_KIND, instruction, listed
+from crawltwin.plan.wording import UNIT_OF_KIND, gain_in_words, instruction, is_told, listed, named, with_interval
 from fitting import FitResult
 from validate import CrossCheck
 from validate.logs.agreement import LogAgreement
@@ -174,40 +174,39 @@ class Plan(Drawn):
     def warnings(self) -> tuple[str, ...]:
         """What the reader should know before acting, as sentences, beside what the verdict says already."""
         alone = "" if self.limited is not None else decides_alone(self.terms)
-        # A verdict that speaks against the plan names no limits of the log: they may be the reason.
-        limits = [] if self.trusted else [f"{words[:1].upper()}{words[1:]}." for words in self.limiting]
+        # A verdict that speaks against the plan names neither limits of the log nor what is missing.
+        beside = [] if self.trusted else [*self.limiting, *self._not_given()]
+        limits = [f"{words[:1].upper()}{words[1:]}." for words in beside if not is_told(words, self.verdict.in_words())]
         return tuple(words for words in (*limits, alone, fewer_pages(self.compared), *self.remarks) if words)
 
     @property
     def gain_words(self) -> str:
-        """The cost beside that of the best fixed number of robots; a policy for two readings may cost more in one."""
-        gain = self.optimum.profit
-        if len(self.optimum.best.robots) == 1 and gain < 0.05:
-            return "the least of all numbers of robots that never change"
-        size = f"{abs(gain):.1f}%" if abs(gain) >= 0.05 else "less than 0.1%"
-        return f"{size} {'below' if gain >= 0 else 'above'} the best fixed number of robots"
+        """The cost beside that of the best fixed number of robots, as a clause."""
+        return gain_in_words(self.optimum.profit, len(self.optimum.best.robots) == 1)
 
     @property
     def cost_words(self) -> str:
         """What the recommendation costs, and the best fixed number of robots beside it, as a sentence."""
-        cost = f"costs {self.optimum.best.cost:.5g}, {self.gain_words}"
-        if not self.by_part:
-            return f"`{self.policy}` {cost}."
-        own = self.solution.measures["cost"]
-        return f"Over the day the policies by part cost {own:.5g}; the best single policy, `{self.policy}`, {cost}."
+        own, known = self.optimum.best.cost, None if self.doubt is None else self.doubt.cost
+        shown = f"{own:.4g}" if known is None or not known.known else with_interval(own, known.low, known.high)
+        cost = f"`{named(self.policy)}` costs {shown}, {self.gain_words}."
+        whole = f"Over the day the policies by part cost {self.solution.measures['cost']:.4g}. The best single policy "
+        return whole * self.by_part + cost
 
     @cached_property
     def doubt_words(self) -> tuple[str, ...]:
         """What the resampled traces say of the decision, as sentences; empty where there are none."""
         if self.doubt is None:
             return ()
-        words = self.doubt.in_words(self.policy)
+        words = self.doubt.in_words(named(self.policy))
         if self.by_part:
             return ("Of the policies that serve the whole day:", *words)
         if self.clock is None or not self.clock.both:
             return words
-        taken = WORDS[self.clock.taken]
-        return (f"Chosen for both readings of the clock, resampled in the likelier one ({taken}):", *words)
+        return (
+            f"Chosen for both readings of the clock, resampled in the likelier ({WORDS[self.clock.taken]}):",
+            *words,
+        )
 
     @cached_property
     def verdict(self) -> PlanVerdict:
@@ -226,25 +225,28 @@ class Plan(Drawn):
         if self.check is not None and self.check.verdict == "different":
             words.append("the simulation gives other numbers than the solved model")
         if self._replayed is not None and self._replayed.against:
-            outside = listed(self._replayed.against)
-            season = self.fit.season
-            swing = season is not None and season.possible is not None
+            swing = self.fit.season is not None and self.fit.season.possible is not None
             cause = ": it swings, perhaps with the time of day, and the model has the mean rate only" if swing else ""
-            words.append(f"the replayed log lies outside what the model predicts ({outside}){cause}")
+            words += [
+                f"the replayed log lies outside what the model predicts ({listed(self._replayed.against)}){cause}"
+            ]
         words += [] if self.clock is None else self.clock.objections()
         if self.limited is not None and not self.limited.kept:
             where = " in both readings of the clock" if self.clock is not None and self.clock.both else ""
-            words.append(f"no policy keeps the limits{where} ({self.limited.limits.in_words()})")
+            words.append(self.limited.objection(self.solution.measures, self.today.measures, where))
             words += [one.in_words() for one in self.assumed if any(point.policy for point in one.points)]
         return words
 
     @property
     def _poor(self) -> str:
-        """Why the stream fits the log poorly; empty where it does not."""
-        return "; ".join(self.fit.goodness.faults) if self.fit.goodness.verdict == "poor" else ""
+        """Why the stream fits the log poorly, beside what limits the plan; empty where it does not."""
+        if self.fit.goodness.verdict != "poor":
+            return ""
+        faults, limits = self.fit.goodness.faults, "; ".join(self.limiting)
+        return "; ".join([one for one in faults if not is_told(one, limits)] or faults)
 
     def _provisional(self) -> list[str]:
-        words = [*self.limiting, *(one.in_words() for one in self.assumed if one.moves)]
+        words = [*self.limiting, *self._not_given()]
         # Robots that finish their fetch stand in place of the stream whose fit was judged; only the replay judges them.
         replayed = self._replayed
         if self._poor and (replayed is None or "losses" not in replayed.agreeing):
@@ -252,8 +254,6 @@ class Plan(Drawn):
                 f"robots that finish their fetch stand in for a stream that fits the log poorly ({self._poor}), and "
                 "the replayed log does not confirm their losses"
             )
-        if not self.settings.is_given("robots") and self.settings.robots == 1:
-            words.append("the number of robots was not given (--robots), so there is nothing to choose among")
         if self.limited is None and self.settings.cost is None:
             words.append("neither limits (--lose-at-most, --index-within) nor weights (--cost) were given")
         if self.day is not None and self.day.followed is None:
@@ -279,6 +279,13 @@ class Plan(Drawn):
         if self.settings.quick:
             words.append("this is a first look (run it again without --quick)")
         return [one for one in words if one]
+
+    def _not_given(self) -> list[str]:
+        """Numbers that are missing, and what hangs on them."""
+        words = [one.in_words() for one in self.assumed if one.matters]
+        if not self.settings.is_given("robots") and self.settings.robots == 1:
+            words.append("the number of robots was not given (--robots), so there is nothing to choose among")
+        return words
 
     @cached_property
     def _replayed(self) -> ReplayedNumbers | None:
@@ -317,9 +324,7 @@ class Plan(Drawn):
             "trusted": self.trusted,
             "today_and_plan": {line.question.measure: line.to_json() for line in self.compared},
             "measures": dict(self.solution.measures),
-            "inputs": [
-                {"name": one.name, "value": one.value, "source": one.source, "words": one.words} for one in self.inputs
-            ],
+            "inputs": [dict(vars(one)) for one in self.inputs],
             "robots": self.robots.to_json(),
             "clock": None if self.clock is None else self.clock.to_json(),
             "counted": None if self.counted is None else self.counted.to_json(),

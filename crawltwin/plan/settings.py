@@ -66,6 +66,17 @@ class NamedWeights:
         return cls(tuple(found))
 
 
+def read_staleness(text: Any) -> float:
+    """Mean seconds until a waiting page is stale; infinity for ``never``.
+
+    Examples
+    --------
+    >>> read_staleness("30min"), read_staleness("never")
+    (1800.0, inf)
+    """
+    return math.inf if str(text).strip().lower() == "never" else read_time(text)
+
+
 @dataclass(frozen=True)
 class PlanSettings:
     """Everything beside the log; None means: ask the log, or take the stated default.
@@ -125,7 +136,11 @@ class PlanSettings:
         None, help="mean indexing time, instead of a processing rate", metavar="TIME", read=read_time, group=CRAWLER
     )
     obsolescence_mean: float | None = setting(
-        None, help="mean time until a waiting page is stale", metavar="TIME", read=read_time, group=CRAWLER
+        None,
+        help="mean time until a waiting page is stale, or never",
+        metavar="TIME",
+        read=read_staleness,
+        group=CRAWLER,
     )
     admission: str = setting(
         "partial", help="what happens to a batch that does not fit", choices=ADMISSIONS, group=CRAWLER
@@ -187,7 +202,8 @@ class PlanSettings:
                 least = 0 if name == "backlog_limit" else 1
                 checks.integer(count, name, faults, at_least=least, at_most=1_000_000_000)
         for name in ("processing_rate", "service_mean", "obsolescence_mean", "timeout", "backlog_time"):
-            if getattr(self, name) is not None:
+            never = name == "obsolescence_mean" and self.obsolescence_mean == math.inf
+            if getattr(self, name) is not None and not never:
                 checks.number(getattr(self, name), name, faults, above=0, at_least=1e-9, at_most=1e15)
         for name in ("lose_at_most", "stale_at_most", "index_at_least"):
             if getattr(self, name) is not None:

@@ -12,7 +12,7 @@ from crawltwin.model.measures import unit_of
 
 
 def read_share(text: Any) -> float:
-    """A share from a number, or from a percentage.
+    """A share from a number, or from a percentage; a 1 that was typed without its sign is refused.
 
     Examples
     --------
@@ -24,13 +24,17 @@ def read_share(text: Any) -> float:
         value = float(words.removesuffix("%")) / (100 if words.endswith("%") else 1)
     except ValueError:
         value = math.nan
+    if isinstance(text, str) and value == 1 and not words.endswith("%"):
+        raise InputError(f"a share of 1 may mean 1% or all, so it must be written 1% or 100%; got {text!r}")
     if not 0 <= value <= 1:
         raise InputError(f"a share must be a percentage or a number from 0 to 1, such as 1% or 0.01; got {text!r}")
     return value
 
 
-Kind = Literal["share", "time", "rate", "frequency", "number"]
-UNIT_OF_KIND: dict[Kind, str] = {"share": "share", "time": "s", "rate": "pages/s", "frequency": "1/s", "number": ""}
+Kind = Literal["share", "time", "rate", "frequency", "pages", "number"]
+UNIT_OF_KIND: dict[Kind, str] = {
+    "share": "share", "time": "s", "rate": "pages/s", "frequency": "1/s", "pages": "pages", "number": "",
+}  # fmt: skip
 _TIMES = ((86_400.0, " days"), (3_600.0, " hours"), (60.0, " minutes"))
 _RATES = ((1.0, "per second"), (3_600.0, "per hour"), (86_400.0, "per day"))
 
@@ -41,9 +45,11 @@ def kind_of(measure: str) -> Kind:
     Examples
     --------
     >>> kind_of("loss_probability"), kind_of("arrival_rate"), kind_of("switch_rate"), kind_of("mean_pages")
-    ('share', 'rate', 'frequency', 'number')
+    ('share', 'rate', 'frequency', 'pages')
     """
-    kinds: dict[str, Kind] = {"probability": "share", "time": "time", "pages/time": "rate", "1/time": "frequency"}
+    kinds: dict[str, Kind] = {
+        "probability": "share", "time": "time", "pages/time": "rate", "1/time": "frequency", "pages": "pages",
+    }  # fmt: skip
     return "rate" if measure == "indexed_rate" else kinds.get(unit_of(measure), "number")
 
 
@@ -131,7 +137,7 @@ def _unit(value: float, kind: Kind) -> tuple[float, str]:
     if kind in ("rate", "frequency"):
         size, unit = next((one for one in _RATES if value * one[0] >= 1), _RATES[-1])
         return size, f" pages {unit}" if kind == "rate" else f" {unit}"
-    return 1.0, ""
+    return 1.0, " pages" if kind == "pages" else ""
 
 
 def rounded(value: float, low: float, high: float) -> str:
@@ -232,6 +238,42 @@ def instruction(policy: Policy, capacity: int) -> str:
     held = "no page awaits indexing" if first[0] == 0 else f"at most {_pages(first[0])} indexing"
     middle = "".join(f", {_robots(robots)} up to {level}" for level, robots in rest)
     return f"Run {_robots(first[1])} while {held}{middle}, otherwise {table[-1]}."
+
+
+def named(short: str) -> str:
+    """A policy in its short form; in words where that would be a bare number.
+
+    Examples
+    --------
+    >>> named("4,1@4"), named("1"), named("3")
+    ('4,1@4', '1 robot always', '3 robots always')
+    """
+    return f"{_robots(int(short))} always" if short.isdigit() else short
+
+
+def gain_in_words(percent: float, fixed: bool) -> str:
+    """The cost of a policy beside that of the best fixed number of robots; one for two readings may cost more in one.
+
+    Examples
+    --------
+    >>> gain_in_words(12.34, fixed=False), gain_in_words(0.0, fixed=True)
+    ('12.3% below the best fixed number of robots', 'the least of all numbers of robots that never change')
+    """
+    if fixed and percent < 0.05:
+        return "the least of all numbers of robots that never change"
+    size = f"{abs(percent):.1f}%" if abs(percent) >= 0.05 else "less than 0.1%"
+    return f"{size} {'below' if percent >= 0 else 'above'} the best fixed number of robots"
+
+
+def is_told(clause: str, text: str) -> bool:
+    """Whether every part of a clause stands in a text already, whatever the case of its first letters.
+
+    Examples
+    --------
+    >>> is_told("the clock is coarse; the log is short", "The log is short. The clock is coarse.")
+    True
+    """
+    return all(part.strip(" .").lower() in text.lower() for part in clause.split("; "))
 
 
 def _robots(count: int) -> str:

@@ -172,7 +172,8 @@ class FitResult(Drawn):
             Mean service time in seconds, with the form of the content sizes (or exponential without them). With
             neither, the service is as fast as makes the indexer busy for 80 % of its time.
         obsolescence_mean : float, optional
-            Mean time until a page is obsolete, exponential; from revisits where the log has them, else never.
+            Mean time until a page is obsolete, exponential, infinity for never; from revisits where the log has them,
+            else never.
         arrivals : {"stream", "fetching", "independent", "marked", "auto"}
             A stream that is scaled with the number of robots; robots that finish their fetch, which need durations in
             the log (`robots_in_log` of 1 then means: as many as fetched at the same time); the robots that the log
@@ -183,7 +184,7 @@ class FitResult(Drawn):
         brought, ran = self.brought.arrivals(arrivals, robots_in_log, robots)
         stale = self.obsolescence.distribution if self.obsolescence is not None else None
         if obsolescence_mean is not None:
-            stale = exponential(obsolescence_mean)
+            stale = None if obsolescence_mean == math.inf else exponential(obsolescence_mean)
         return Scenario(
             capacity=capacity,
             arrivals=brought,

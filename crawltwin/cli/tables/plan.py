@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crawltwin.cli.output import say, show_notes, show_table
 from crawltwin.plan.evidence.replayed import WORDS
 from crawltwin.plan.what_if.polling import HEADINGS
-from crawltwin.plan.wording import in_percent, kind_of, with_interval
+from crawltwin.plan.wording import in_percent, is_told, kind_of, named, with_interval
 from crawltwin.report.inline import plain
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def show_plan(found: Plan) -> None:
     """The verdict, the instruction and today against recommended; then how sure it is and every input."""
     say(found.verdict.in_words(), style=_STYLES[found.verdict.word])
     say(*found.orders, style="bold")
-    if not found.by_part:
+    if not found.by_part and named(found.policy) == found.policy:
         say(f"In short: {found.policy}.", style="bold")
     say(*map(plain, found.warnings), style="bold")
     if found.day is not None:
@@ -46,7 +46,7 @@ def show_plan(found: Plan) -> None:
     say(*map(plain, found.doubt_words))
     for one in found.assumed:
         if one.moves:
-            points = [(point.value, point.policy or "none found") for point in one.points]
+            points = [(point.value, named(point.policy or "none found")) for point in one.points]
             show_table(f"missing: {one.name} ({one.option})", (one.name.removeprefix("the "), "policy"), points)
     if found.polling:
         columns = (HEADINGS[0], *(f">{one}" for one in HEADINGS[1:]))
@@ -56,7 +56,9 @@ def show_plan(found: Plan) -> None:
     inputs = [(one.name, one.value, _ORIGINS[one.source]) for one in found.inputs]
     show_table("what this rests on", ("input", "value", "origin"), inputs)
     show_notes((plain(words).rstrip(".") for words in found.missing), "Left out", "")
-    show_notes((plain(words).rstrip(".") for words in found.fit.warnings), "Warning", "")
+    told = " ".join((found.verdict.in_words(), *found.warnings))
+    warnings = (words for words in found.fit.warnings if not is_told(words, told))
+    show_notes((plain(words).rstrip(".") for words in warnings), "Warning", "")
 
 
 def _show_choice(found: Plan) -> None:

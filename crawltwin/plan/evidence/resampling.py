@@ -30,6 +30,7 @@ from crawltwin.plan.day.parts import WHOLE_DAY, rates_over_day, redrawn, today_o
 from crawltwin.plan.limits import Limits
 from crawltwin.plan.prepare import arrivals_of, robot_model
 from crawltwin.plan.settings import PlanSettings
+from crawltwin.plan.wording import named
 from crawltwin.work import workers as crew
 from crawltwin.work.progress import ProgressCallback
 from fitting import FitResult
@@ -46,7 +47,6 @@ CANDIDATES = 150
 CONFIDENCE = 0.95
 SAME = 0.01
 """Regret, relative to the cost, below which two policies may be taken as equally good."""
-
 MEASURES = (
     "loss_probability",
     "obsolescence_probability",
@@ -162,12 +162,11 @@ class Uncertainty:
         if self.share < 1:
             words.append(
                 f"Over all of them, using it costs {self.regret_mean:.3g} more than the best policy of the trace on "
-                f"average, and more than {self.regret_high:.3g} in one case of twenty; the cost itself is "
-                f"{self.cost.value:.5g}."
+                f"average, and more than {self.regret_high:.3g} in one case of twenty; it costs {self.cost.value:.5g}."
             )
         if not self.cannot_tell:
             return (*words, f"The data tell `{policy}` from every other policy that was compared.")
-        names = ", ".join(f"`{rival.policy}`" for rival in self.cannot_tell[:4])
+        names = ", ".join(f"`{named(rival.policy)}`" for rival in self.cannot_tell[:4])
         many = f" and {len(self.cannot_tell) - 4} more" if len(self.cannot_tell) > 4 else ""
         words.append(f"**The data cannot tell** `{policy}` from {names}{many}: the difference may have either sign.")
         if self.regret_high <= SAME * abs(self.cost.value):
@@ -341,10 +340,11 @@ def rivals(
     found = []
     for index in sorted(shares, key=lambda k: (-shares[k], base[k])):
         difference = _spread(costs[:, index] - costs[:, own], float(base[index] - base[own]))
-        apart = difference.low > 0 or difference.high < 0
-        found.append(Rival(LevelPolicy(tables[index].tolist()).short, shares[index], difference, apart))
+        short, apart = LevelPolicy(tables[index].tolist()).short, difference.low > 0 or difference.high < 0
+        found.append(Rival(short, shares[index], difference, apart))
     return tuple(found)
 
 
 def _spread(values: FloatArray, value: float) -> Spread:
-    return Spread(value, *ends_of_draws(values, CONFIDENCE))
+    ends = (*ends_of_draws(values, CONFIDENCE), value)  # where all traces lie on one side, it reaches to the fit
+    return Spread(value, min(ends), max(ends))

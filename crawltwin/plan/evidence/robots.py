@@ -48,17 +48,21 @@ class RobotsInLog:
     def in_words(self) -> str:
         """What the plan takes a robot to be in this log."""
         share = "one fetch" if self.fetches_per_robot == 1 else f"{self.fetches_per_robot} fetches"
-        words = [f"a robot is {share} under way at a time, and {self.robots} of them wrote the log"]
+        words = [f"a robot is {share} under way at a time, and {_count(self.robots)} of them wrote the log"]
         if self.workers is not None:
             at_work = (
                 "" if self.at_work is None else f", {self.at_work:.3g} of them at work at the same time on average"
             )
-            words.append(f"the log names {self.workers} {self.noun}{at_work}")
+            words.append(f"the log names {self.workers} {self._noun}{at_work}")
         if self.in_flight is not None:
             words.append(f"{self.in_flight:.3g} fetches of delivered pages were under way on average")
         elif self.workers is None:
             words.append("the log tells neither threads or workers nor how long fetches took")
         return "; ".join(words)
+
+    @property
+    def _noun(self) -> str:
+        return self.noun.removesuffix("s") if self.workers == 1 else self.noun
 
     def misfit(self) -> str:
         """A clause where the number of robots does not fit the log; else nothing."""
@@ -71,7 +75,7 @@ class RobotsInLog:
             )
         if self.workers is not None and fetches > self.workers:
             return (
-                f"the number of robots does not fit the log: it names {self.workers} {self.noun}, fewer than the "
+                f"the number of robots does not fit the log: it names {self.workers} {self._noun}, fewer than the "
                 f"{fetches} fetches that the plan takes to have written it (give --robots-in-log)"
             )
         return ""
@@ -86,6 +90,10 @@ class RobotsInLog:
             "fetches_per_robot": self.fetches_per_robot,
             "words": self.in_words(),
         }
+
+
+def _count(robots: int) -> str:
+    return "one" if robots == 1 else str(robots)
 
 
 def robots_in_log(fit: FitResult, settings: PlanSettings) -> RobotsInLog:

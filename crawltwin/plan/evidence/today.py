@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crawltwin.model import CostWeights
@@ -48,10 +48,11 @@ class ComparedLine:
     question: Question
     today: Spread
     recommended: Spread
+    like: float | None = None
 
     def shown(self, spread: Spread) -> str:
-        """A value with its interval, where one is known; both sides have the unit of the smaller one."""
-        like = min(self.today.value, self.recommended.value)
+        """A value with its interval, where one is known; both sides have the unit of `like`, or of the smaller one."""
+        like = self.like or min(self.today.value, self.recommended.value)
         return with_interval(spread.value, spread.low, spread.high, kind=self.question.kind, like=like or None)
 
     def to_json(self) -> dict[str, Any]:
@@ -111,7 +112,11 @@ def compared(
         if question.complement:
             both = [Spread(1 - one.value, 1 - one.high, 1 - one.low) for one in both]
         found.append(ComparedLine(question, *both))
-    return tuple(found)
+    # Rates of one table have one unit.
+    rates = [one.value for line in found if line.question.kind == "rate" for one in (line.today, line.recommended)]
+    return tuple(
+        replace(line, like=min(rates)) if line.question.kind == "rate" and min(rates) > 0 else line for line in found
+    )
 
 
 def cost_terms(measures: Mapping[str, Any], weights: CostWeights) -> tuple[CostTerm, ...]:

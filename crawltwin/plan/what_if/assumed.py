@@ -18,7 +18,7 @@ from crawltwin.plan.prepare import scenario_of, today_rates
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.what_if.measuring import HOW_TO_MEASURE
 from crawltwin.plan.what_if.sweeps import measures_of_best
-from crawltwin.plan.wording import in_time
+from crawltwin.plan.wording import in_percent, in_time, listed
 from crawltwin.work import workers as crew
 from crawltwin.work.progress import ProgressCallback
 from fitting import FitResult
@@ -28,6 +28,9 @@ LOADS = (0.1, 0.2, 0.4, 0.8, 1.2, 1.6)
 STALENESS = (10.0, 100.0, 1_000.0)
 """Mean times until stale in mean indexing times, beside never."""
 CAPACITIES = (5, 10, 20, 40)
+SAME_SHARE = 0.01
+"""Difference of shares of lost or stale pages that does not matter."""
+_FATES = {"loss_probability": "are lost", "obsolescence_probability": "go stale"}
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,33 @@ class Assumption:
         """Whether the policy depends on it."""
         return len({point.policy for point in self.points}) > 1
 
+    @property
+    def matters(self) -> bool:
+        """Whether the policy depends on it, or how many pages are lost or stale."""
+        return self.moves or any(high - low > SAME_SHARE for low, high in self._shares.values())
+
+    @property
+    def _shares(self) -> dict[str, tuple[float, float]]:
+        """Least and largest share of lost and of stale pages over the range."""
+        found = {}
+        for name, words in _FATES.items():
+            values = [value for point in self.points if (value := point.measures.get(name)) is not None]
+            if values:
+                found[words] = min(values), max(values)
+        return found
+
     def in_words(self) -> str:
         """What is missing and what it does, as a clause."""
         span = f"from {self.points[0].value} to {self.points[-1].value}"
-        return f"{self.name} is assumed ({self.value}), and the policy changes {span}: give {self.option}"
+        if self.moves:
+            return f"{self.name} is assumed ({self.value}), and the policy changes {span}: give {self.option}"
+        moved = [
+            f"between {in_percent(low)} and {in_percent(high)} of the pages {words}"
+            for words, (low, high) in self._shares.items()
+            if high - low > SAME_SHARE
+        ]
+        hang = f"the policy is the same {span}, but {listed(moved)}"
+        return f"{self.name} is assumed ({self.value}): {hang} (give {self.option})"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

@@ -1,6 +1,7 @@
 """What the operator may say: on the command line, in a file, both; and every complaint."""
 
 import io
+import math
 import re
 
 import pytest
@@ -96,6 +97,7 @@ def test_limits_in_words(tmp_path):
         ('lose_at_most = "2"', "a share must be a percentage or a number from 0 to 1"),
         ('index_within = "1h"', "index_within must be TIME:SHARE"),
         ('index_within = "1h:100%"', "a share between 0 and 1"),
+        ('index_within = "1e400:95%"', "a time must be a number of seconds"),
         ('timeout = "5 fortnights"', "a time must be a number of seconds"),
         ('minimise = "robots"', "minimise must come with a limit"),
         ("[cost]\nloss = true", "loss must be a number; got True"),
@@ -173,8 +175,57 @@ def test_the_dialogue_asks_again_and_writes_the_file(tmp_path, monkeypatch, caps
     assert not found.is_given("capacity")
     said = capsys.readouterr().out
     assert "a time must be a number of seconds" in said
-    assert "index_within must be TIME:SHARE" in said
+    assert "the answer must be TIME:SHARE" in said
     assert "Time the indexer on a thousand pages" in " ".join(said.split())
+
+
+def _asked(path, monkeypatch, capsys, *answers):
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
+    assert main(["plan", "a log.log", "--ask", "--config", str(path)]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_the_dialogue_shows_what_is_known_in_units_and_takes_it_back(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "plan.toml"
+    path.write_text("robots = 4\nservice_mean = 2.0\nobsolescence_mean = 1800.0\nlose_at_most = 0.01\n")
+    said = _asked(
+        path, monkeypatch, capsys, "", "", "-2s", "1e400", "500ms", "never", "1", "none", "2h:95%", "four", ""
+    )
+    for shown in ("page, on average (2s, 100ms)? [2 s]", "[30 minutes]", "lost (1%)? [1%]", "[not known]"):
+        assert shown in said
+    assert "the answer must be greater than 0; got -2.0." in said
+    assert "a share of 1 may mean 1% or all, so it must be written 1% or 100%; got '1'." in said
+    assert f"Plan with: crawltwin plan 'a log.log' --config {path}" in said.replace("plan. toml", "plan.toml")
+    found = PlanFile.read(path).settings
+    assert (found.robots, found.service_mean, found.obsolescence_mean) == (4, 0.5, math.inf)
+    assert found.lose_at_most is None
+    assert not found.is_given("lose_at_most")
+    assert found.index_within == IndexWithin(7200.0, 0.95)
+    assert "[2 hours:95%]" in _asked(path, monkeypatch, capsys, *[""] * 7)
+
+
+def test_a_dialogue_without_an_answer_writes_nothing(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "plan.toml"
+    assert "Nothing was answered or written." in _asked(path, monkeypatch, capsys)
+    assert not path.exists()
+    path.write_text("# as the boss wants it\nrobots = 4\n")
+    assert "is left as it is" in _asked(path, monkeypatch, capsys, "4")
+    assert path.read_text().startswith("# as the boss")
+
+
+def test_pages_that_never_go_stale_can_be_given():
+    settings = PlanFile.from_text('obsolescence_mean = "never"').settings
+    assert settings.obsolescence_mean == math.inf
+    assert settings.is_given("obsolescence_mean")
+    assert PlanFile(settings).text() == 'obsolescence_mean = "never"\n'
+
+
+def test_a_complaint_names_the_option(capsys):
+    assert main(["plan", "x.log", "--lose-at-most", "nan", "--timeout", "soon", "--cost", "loss"]) == 2
+    said = capsys.readouterr().err
+    assert "got 'nan' at --lose-at-most" in said
+    assert "got 'soon' at --timeout" in said
+    assert said.count("--cost") == 1
 
 
 def test_the_dialogue_asks_nothing_that_it_could_not_write(monkeypatch, capsys):

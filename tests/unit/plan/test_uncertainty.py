@@ -10,7 +10,7 @@ from crawltwin.model import LevelPolicy, examples
 from crawltwin.model.interval import ends_of_draws
 from crawltwin.model.rates import Rates
 from crawltwin.pages.plan_pictures import doubt_picture
-from crawltwin.plan.evidence.resampling import Rival, Spread, Uncertainty, _spreads, candidate_tables, rivals
+from crawltwin.plan.evidence.resampling import Rival, Spread, Uncertainty, _spread, _spreads, candidate_tables, rivals
 from crawltwin.plan.limits import Limits
 
 
@@ -72,3 +72,9 @@ def test_no_policy_is_its_own_rival():
     assert rivals(tables[:1], costs[:, :1], np.array([0, 0]), 0, np.array([5.2])) == ()
     both = rivals(tables, costs, np.array([0, 0]), 0, np.array([5.2, 6.2]))
     assert [(one.policy, one.share) for one in both] == [("2", 0.0)]  # the runner-up, though it is never the best
+
+
+def test_an_interval_contains_the_value_of_the_fit():
+    """A refit may be biased, so that nearly all traces lie on one side of the fit."""
+    found = _spread(np.linspace(2.0, 3.0, 41), 1.5)
+    assert found.low == found.value == 1.5 < 2.9 < found.high

@@ -9,12 +9,15 @@ from analytic import solve
 from crawltwin.model import CostWeights, examples
 from crawltwin.model.rates import Rates
 from crawltwin.pages.plan import _choice
+from crawltwin.plan.choosing import Limited
 from crawltwin.plan.evidence.resampling import Spread
 from crawltwin.plan.evidence.today import compared, cost_terms, decides_alone, fewer_pages
 from crawltwin.plan.evidence.verdict import PlanVerdict
 from crawltwin.plan.limits import IndexWithin, Limits
 from crawltwin.plan.result import Plan
 from crawltwin.plan.settings import PlanSettings
+from crawltwin.plan.what_if.assumed import AssumedPoint, Assumption
+from crawltwin.plan.wording import in_percent
 
 LOG = {"counted": False, "season": None, "batches": SimpleNamespace(segments=None)}
 POOR = SimpleNamespace(verdict="poor", words=("no dependence is left", "tails differ"), faults=("tails differ",))
@@ -168,7 +171,7 @@ def test_resampled_traces_that_leave_the_decision_open(doubt, reason):
     ],
 )
 def test_what_speaks_against_a_plan(changes, reason):
-    verdict = _plan(**changes, assumed=(SimpleNamespace(moves=True, in_words=lambda: "a number is missing"),)).verdict
+    verdict = _plan(**changes, assumed=(SimpleNamespace(matters=True, in_words=lambda: "a number is missing"),)).verdict
     assert (verdict.word, verdict.exit_code) == ("NOT TRUSTED", 1)
     assert reason in verdict.in_words()
     assert "a number is missing" not in verdict.in_words()
@@ -177,7 +180,10 @@ def test_what_speaks_against_a_plan(changes, reason):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"assumed": (SimpleNamespace(moves=True, in_words=lambda: "the indexing time is assumed"),)}, "indexing time"),
+        (
+            {"assumed": (SimpleNamespace(matters=True, in_words=lambda: "the indexing time is assumed"),)},
+            "indexing time",
+        ),
         ({"settings": PlanSettings(lose_at_most=0.01)}, "number of robots was not given"),
         ({"settings": PlanSettings(robots=4), "limited": None}, "neither limits"),
         ({"check": SimpleNamespace(verdict="inconclusive")}, "too short to check the solved numbers"),
@@ -212,9 +218,64 @@ def test_only_numbers_that_contradict_the_model_are_named():
     assert _plan(replay=numbers).verdict.in_words().endswith("predicts (losses).")
 
 
-def test_a_number_that_does_not_move_the_policy_is_not_missing():
-    still = SimpleNamespace(moves=False, in_words=lambda: "never said")
-    assert _plan(assumed=(still,)).verdict.word == "TRUSTED"
+@pytest.mark.parametrize(
+    ("policies", "losses", "word", "said"),
+    [
+        (("4,1@3", "4,1@3"), (0.02, 0.025), "TRUSTED", ""),
+        (
+            ("4,1@3", "4,1@3"),
+            (0.0, 0.4),
+            "PROVISIONAL",
+            "from 1 s to 9 s, but between 0% and 40% of the pages",
+        ),
+        (
+            ("4,1@3", "4,1@0"),
+            (0.02, 0.02),
+            "PROVISIONAL",
+            "and the policy changes from 1 s to 9 s: give --service-mean",
+        ),
+    ],
+)
+def test_a_number_on_which_neither_policy_nor_losses_hang_is_not_missing(policies, losses, word, said):
+    points = zip(("1 s", "9 s"), policies, losses, strict=True)
+    assumed = Assumption(
+        "the indexing time",
+        "--service-mean",
+        "3 s",
+        "",
+        tuple(AssumedPoint(value, policy, {"loss_probability": lost}) for value, policy, lost in points),
+    )
+    verdict = _plan(assumed=(assumed,)).verdict
+    assert verdict.word == word
+    assert said in verdict.in_words()
+
+
+def test_a_verdict_against_a_plan_leaves_what_is_missing_to_the_warnings_and_says_nothing_twice():
+    poor = SimpleNamespace(verdict="poor", faults=("tails differ", "the clock is coarse; the rate steps"))
+    found = _plan(
+        fit=SimpleNamespace(goodness=poor, **LOG),
+        limiting=("the rate steps", "the clock is coarse"),
+        settings=PlanSettings(lose_at_most=0.01),
+        today=SimpleNamespace(measures=MEASURES),
+        remarks=(),
+        doubt=None,
+    )
+    assert found.verdict.in_words() == "NOT TRUSTED: the model fits the log poorly (tails differ)."
+    assert found.warnings[:2] == ("The rate steps.", "The clock is coarse.")
+    assert "number of robots was not given" in found.warnings[2]
+
+
+def test_limits_that_nobody_keeps_say_what_the_nearest_policy_does():
+    limits = Limits(lose_at_most=0.0, index_within=IndexWithin(60.0, 0.9), index_at_least=0.9)
+    limited = Limited(limits, kept=False, compared=10, keeping=0, in_time=0.75)
+    today = dict(MEASURES) | {"arrival_rate": 2 * MEASURES["arrival_rate"]}
+    verdict = _plan(limited=limited, today=SimpleNamespace(measures=today)).verdict
+    lost = in_percent(MEASURES["loss_probability"])
+    assert verdict.word == "NOT TRUSTED"
+    assert (
+        f"the nearest one loses {lost} of the pages, indexes 75% of the indexed pages within 60 s and indexes 50% of "
+        "the pages that are indexed today"
+    ) in verdict.in_words()
 
 
 def test_the_terms_of_the_cost_add_up():
@@ -254,6 +315,13 @@ def test_both_sides_of_a_line_have_one_unit():
     assert line.shown(line.recommended) == "2,880 pages per hour"
 
 
+def test_all_rates_of_the_comparison_have_one_unit():
+    plan = dict(solve(examples.load("paper")).measures) | {"arrival_rate": 1.5, "success_probability": 0.5}
+    lines = {one.question.words: one for one in compared(plan, plan, {}, {})}
+    shown = [line.shown(line.today) for words, line in lines.items() if words in ("pages delivered", "pages indexed")]
+    assert shown == ["5,400 pages per hour", "2,700 pages per hour"]
+
+
 def test_a_policy_that_indexes_far_fewer_pages_says_so():
     plan = solve(examples.load("paper")).measures
     lines = compared(dict(plan) | {"arrival_rate": 10 * plan["arrival_rate"]}, plan, {}, {})
@@ -275,5 +343,5 @@ def test_the_cost_of_policies_by_part_is_not_that_of_the_single_one():
         day=SimpleNamespace(worth_it=True),
         solution=SimpleNamespace(measures={"cost": 19.66}),
     )
-    words = "Over the day the policies by part cost 19.66; the best single policy, `2,1@0`, costs 20.783, 0.4% below"
+    words = "Over the day the policies by part cost 19.66. The best single policy `2,1@0` costs 20.78, 0.4% below"
     assert _choice(found).startswith(words)

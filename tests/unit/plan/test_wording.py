@@ -9,21 +9,36 @@ from crawltwin.plan.wording import in_time, instruction, read_share, rounded, wi
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90", 90), ("90s", 90), ("5min", 300), ("1h", 3600), ("1.5 h", 5400), ("2d", 172_800), (7, 7)],
+    [
+        ("90", 90),
+        ("90s", 90),
+        ("5min", 300),
+        ("1h", 3600),
+        ("1.5 h", 5400),
+        ("2d", 172800),
+        (7, 7),
+        ("500 ms", 0.5),
+        ("1H", 3600),
+        ("2 hours", 7200),
+        ("90sec", 90),
+        ("1 minute", 60),
+        ("2days", 172800),
+        ("1w", 604800),
+    ],
 )
 def test_times_that_are_read(text, seconds):
     assert read_time(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "h", "1 week", "-", "one"])
+@pytest.mark.parametrize("text", ["", "h", "1 fortnight", "-", "one", "nan", "inf", "1e400", "1e308d"])
 def test_times_that_are_refused(text):
     with pytest.raises(InputError, match="a time must be a number of seconds"):
         read_time(text)
 
 
-@pytest.mark.parametrize("text", ["101%", "-1%", "many", "nan"])
+@pytest.mark.parametrize("text", ["101%", "-1%", "many", "nan", "1", "1.0"])
 def test_shares_that_are_refused(text):
-    with pytest.raises(InputError, match="a share must be"):
+    with pytest.raises(InputError, match=r"a share (must be|of 1 may mean)"):
         read_share(text)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crawltwin.cli.options import add_json, add_log, add_reading, add_settings, add_workers, given
 from crawltwin.cli.output import command_line, complain, plain_json, save, save_report, say, tell
-from crawltwin.cli.terminal.progress_line import step_line
+from crawltwin.cli.terminal.progress_line import progress, step_line
 
 if TYPE_CHECKING:
     from crawltwin.plan.config import PlanFile
@@ -111,8 +111,9 @@ def run(options: argparse.Namespace) -> int:
     read = found.fit.log if isinstance(found, Plan) else found.log
     sources = sources_of(options.log, read.format, reading, said.settings.urls)
     if options.report:
-        report, beside = _report(found, sources, said)
-        save_report(report, options.report, beside)
+        with progress("writing the report", options):
+            report, beside = _report(found, sources, said)
+            save_report(report, options.report, beside)
     if isinstance(found, Plan):
         if options.out:
             as_json = str(options.out).lower().endswith(".json")

@@ -214,7 +214,7 @@ def _cost(found: Plan) -> list[Block]:
             [
                 (
                     term.words,
-                    Cell(term.weight, f"{term.weight:.4g} {WEIGHT_UNITS[term.name]}"),
+                    Cell(term.weight, f"{term.weight:,.6g} {WEIGHT_UNITS[term.name]}"),
                     Cell(term.cost, with_interval(term.cost)),
                     Cell(term.share, in_percent(term.share)),
                 )

@@ -112,7 +112,7 @@ class Limits:
         if self.index_within is not None and in_time_share is not None and in_time_share < self.index_within.share:
             time = in_time(self.index_within.seconds)
             words.append(f"indexes {in_percent(in_time_share)} of the indexed pages within {time}")
-        if self.index_at_least is not None and indexed < self.index_at_least * before:
+        if self.index_at_least is not None and indexed < (self.index_at_least - 5e-4) * before:
             words.append(f"indexes {in_percent(indexed / before)} of the pages that are indexed today")
         return tuple(words)
 

@@ -240,7 +240,7 @@ def _service(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> Inpu
         "exponential: the log tells no content sizes" if fit.sizes is None else "form of the content sizes in the log"
     )
     if settings.processing_rate is not None:
-        return Input("indexing time", value, "given", f"{settings.processing_rate:g} bytes per second; {form}")
+        return Input("indexing time", value, "given", f"{settings.processing_rate:,g} bytes per second; {form}")
     if settings.service_mean is not None:
         return Input("indexing time", value, "given", form)
     words = (
@@ -256,8 +256,8 @@ def _stale(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> Input:
         return Input("time until stale", "never", "given")
     if law is None:
         words = (
-            f"the log has {fit.visits[0]} pages fetched again, {fit.visits[1]} of them changed: too few to tell. "
-            "Give --obsolescence-mean"
+            f"the log has {fit.visits[0]} page{'s' * (fit.visits[0] != 1)} fetched again, {fit.visits[1]} of them "
+            "changed: too few to tell. Give --obsolescence-mean"
         )
         return Input("time until stale", "never", "default", words)
     value = f"mean {in_time(law.mean)}"
@@ -284,10 +284,10 @@ def _weights(settings: PlanSettings, scenario: Scenario) -> list[Input]:
         "starvation": f"an indexer always idle costs {IDLE:g}",
     }
     return [
-        Input(f"cost of {name}", f"{getattr(scenario.cost, name):.6g} {WEIGHT_UNITS[name]}", "given")
+        Input(f"cost of {name}", f"{getattr(scenario.cost, name):,.6g} {WEIGHT_UNITS[name]}", "given")
         if name in said
         else Input(
-            f"cost of {name}", f"{getattr(scenario.cost, name):.4g} {WEIGHT_UNITS[name]}", "default", words[name]
+            f"cost of {name}", f"{getattr(scenario.cost, name):,.4g} {WEIGHT_UNITS[name]}", "default", words[name]
         )
         for name in WEIGHTS
     ]

@@ -22,7 +22,7 @@ from crawltwin.plan.evidence.robot_law import FewerRobots
 from crawltwin.plan.evidence.robots import RobotsInLog
 from crawltwin.plan.evidence.today import ComparedLine, CostTerm, compared, cost_terms, decides_alone, fewer_pages
 from crawltwin.plan.evidence.unsuitable import fills_within_interval
-from crawltwin.plan.evidence.verdict import PlanVerdict, undecided
+from crawltwin.plan.evidence.verdict import PlanVerdict, outside_in_words, undecided
 from crawltwin.plan.prepare import Input
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.what_if.assumed import Assumption
@@ -225,11 +225,7 @@ class Plan(Drawn):
         if self.check is not None and self.check.verdict == "different":
             words.append("the simulation gives other numbers than the solved model")
         if self._replayed is not None and self._replayed.against:
-            swing = self.fit.season is not None and self.fit.season.possible is not None
-            cause = ": it swings, perhaps with the time of day, and the model has the mean rate only" if swing else ""
-            words += [
-                f"the replayed log lies outside what the model predicts ({listed(self._replayed.against)}){cause}"
-            ]
+            words.append(outside_in_words(self._replayed.against, self.fit.season))
         words += [] if self.clock is None else self.clock.objections()
         if self.limited is not None and not self.limited.kept:
             where = " in both readings of the clock" if self.clock is not None and self.clock.both else ""
@@ -240,9 +236,8 @@ class Plan(Drawn):
     @property
     def _poor(self) -> str:
         """Why the stream fits the log poorly, beside what limits the plan; empty where it does not."""
-        if self.fit.goodness.verdict != "poor":
-            return ""
-        faults, limits = self.fit.goodness.faults, "; ".join(self.limiting)
+        faults = self.fit.goodness.faults if self.fit.goodness.verdict == "poor" else ()
+        limits = "; ".join(self.limiting)
         return "; ".join([one for one in faults if not is_told(one, limits)] or faults)
 
     def _provisional(self) -> list[str]:

@@ -10,6 +10,20 @@ from typing import TypeVar
 from crawltwin.model import ConvergenceError, InputError
 
 Found = TypeVar("Found")
+FITTED = {
+    "renewal": 0.03,
+    "MAP(2) from": 0.05,
+    "MMPP(2)": 0.1,
+    "MAP(2) by EM": 0.17,
+    "2 Erlang": 0.25,
+    "3 Erlang": 0.27,
+    "4 Erlang": 0.3,
+    "5 Erlang": 0.33,
+    "batch sizes": 0.37,
+    "robots": 0.45,
+    "content sizes": 0.82,
+}
+"""Share of the time of a fit that is behind when these words are said, measured on logs of 10,000 to 65,000 pages."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +57,10 @@ class Steps:
         self._words = ""
 
     def say(self, words: str) -> None:
-        """Tell in words what is done inside the present step."""
-        self._tell(StepProgress(len(self.seconds) + 1, self.count, f"{self._words}: {words}"))
+        """Tell in words what is done inside the present step, and how far it is where that is known of these words."""
+        behind = next((share for start, share in FITTED.items() if words.startswith(start)), 0.0)
+        total = 1.0 if behind else 0.0
+        self._tell(StepProgress(len(self.seconds) + 1, self.count, f"{self._words}: {words}", behind, total))
 
     def update(self, done: float, total: float) -> None:
         """Tell how far the present step is."""

@@ -128,5 +128,5 @@ def _line() -> Progress:
         def render(self, task: Task) -> Text:
             return Text(time_left(task.completed, task.total, task.elapsed))
 
-    columns: tuple[Any, ...] = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=12), TimeLeft())
+    columns: tuple[Any, ...] = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=6), TimeLeft())
     return Progress(*columns, console=console(error=True), transient=True)

@@ -19,6 +19,10 @@ EDGE = 0.01
 """Share by which fetches that had begun before the log's first page may lift the number under way."""
 
 
+BUSY = 1.25
+"""Those at work at the same time, beside the fetches that a plan knows of, from which the two do not fit."""
+
+
 @dataclass(frozen=True)
 class RobotsInLog:
     """What the log tells of those who fetched.
@@ -72,6 +76,13 @@ class RobotsInLog:
                 f"the number of robots does not fit the log: {self.in_flight:.3g} fetches were under way on average, "
                 f"and the plan knows of at most {fetches} at a time (give --robots, or --fetches-per-robot "
                 f"{math.ceil(self.in_flight / self.robots)} or more)"
+            )
+        if self.in_flight is None and self.at_work is not None and self.at_work > fetches * BUSY:
+            most = math.ceil(self.at_work)
+            return (
+                f"the number of robots does not fit the log: {self.at_work:.3g} of its {self.workers} {self._noun} "
+                f"were at work at the same time on average, and the plan knows of at most {fetches} at a time (give "
+                f"--robots {most}, or --fetches-per-robot {math.ceil(most / self.robots)})"
             )
         if self.workers is not None and fetches > self.workers:
             return (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from crawltwin.plan.evidence.replayed import ROOM
 from crawltwin.plan.evidence.resampling import CONFIDENCE, Uncertainty
-from crawltwin.plan.wording import in_percent
+from crawltwin.plan.wording import in_percent, listed
+from fitting.season.season import Season
 
 Word = Literal["TRUSTED", "PROVISIONAL", "NOT TRUSTED"]
 
@@ -50,6 +52,13 @@ class PlanVerdict:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {"word": self.word, "reasons": list(self.reasons), "exit_code": self.exit_code}
+
+
+def outside_in_words(numbers: Sequence[str], season: Season | None) -> str:
+    """That the replayed log contradicts the model in these numbers, and why where the log may swing, as a clause."""
+    swing = season is not None and season.possible is not None
+    cause = ": it swings, perhaps with the time of day, and the model has the mean rate only" if swing else ""
+    return f"the replayed log lies outside what the model predicts ({listed(numbers)}){cause}"
 
 
 def undecided(doubt: Uncertainty) -> str:

@@ -14,7 +14,7 @@ from analytic import optimize, solve
 from crawltwin.model import Scenario
 from crawltwin.plan.prepare import scenario_of
 from crawltwin.plan.settings import PlanSettings
-from crawltwin.plan.wording import in_percent
+from crawltwin.plan.wording import in_percent, named
 from fitting import FitResult
 
 AS_LIKELY = 5.0
@@ -52,7 +52,7 @@ class CountedReading:
         return (
             f"counts do not tell batches from short bursts: had pages come {how} ({self.model}), "
             f"{in_percent(self.lost_here)} instead of {in_percent(self.lost)} of them would be lost under this policy, "
-            f"and it would cost {in_percent(max(self.above, 0.0))} more than the best one there, {self.best}"
+            f"and it would cost {in_percent(max(self.above, 0.0))} more than the best one there, {named(self.best)}"
         )
 
     def to_json(self) -> dict[str, Any]:

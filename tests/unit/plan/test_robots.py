@@ -56,6 +56,26 @@ def test_those_who_fetch_in_every_format_that_names_them(tmp_path, line, noun, i
     assert f"names {noun}, fewer than the 4 fetches" in RobotsInLog(3, None, 4, 1, 2.0, noun[2:]).misfit()
 
 
+@pytest.mark.parametrize(
+    ("at_work", "robots", "each", "said"),
+    [
+        (7.4, 4, 1, "7.4 of its 9 workers were at work at the same time on average, and the plan knows of at most 4"),
+        (7.4, 4, 1, "(give --robots 8, or --fetches-per-robot 2)"),
+        (7.4, 4, 2, ""),
+        (4.6, 4, 1, ""),
+    ],
+)
+def test_more_workers_than_robots_do_not_fit_where_no_fetch_is_timed(at_work, robots, each, said):
+    found = RobotsInLog(9, None, robots, each, at_work, "workers").misfit()
+    assert said in found
+    assert bool(found) == bool(said)
+    assert RobotsInLog(9, 0.5, robots, each, at_work, "workers").misfit() == ""  # few fetches under way decide
+
+
+def test_one_thread_is_one_thread():
+    assert "and one of them wrote the log; the log names 1 thread" in RobotsInLog(1, None, 1, 1).in_words()
+
+
 def test_a_log_that_tells_nothing(tmp_path):
     path = tmp_path / "times.txt"
     path.write_text("".join(f"{1_700_000_000 + k}\n" for k in range(50)))

@@ -1,7 +1,11 @@
 """Progress: which step of how many, and how far it is."""
 
-import pytest
+import io
 
+import pytest
+from rich.console import Console
+
+from crawltwin.cli.terminal import progress_line
 from crawltwin.model import InputError
 from crawltwin.plan import demo_trace
 from crawltwin.plan.decide import plan
@@ -42,3 +46,26 @@ def test_a_step_that_fails_is_left_out_with_its_reason():
     assert steps.missing == ["counting: pages must be many; got 3."]
     with pytest.raises(InputError):
         steps.run("counting", fails)
+
+
+def test_a_fit_tells_how_far_it_is():
+    told = []
+    steps = Steps(13, told.append)
+    steps.run(
+        "fitting", lambda: [steps.say(words) for words in ("cleaning", "MMPP(2) by EM", "robots", "content sizes")]
+    )
+    assert [(one.done, one.total > 0) for one in told[1:3]] == [(0.0, False), (0.1, True)]
+    assert told[2].done < told[3].done < told[4].done < told[4].total
+
+
+@pytest.mark.parametrize("words", ["resampling, refitting, choosing again", "fitting: content sizes, goodness of fit"])
+def test_a_line_of_progress_fits_into_80_columns(monkeypatch, words):
+    narrow = Console(width=80, file=io.StringIO(), force_terminal=True)
+    monkeypatch.setattr(progress_line, "console", lambda error: narrow)
+    bar = progress_line._line()
+    bar.add_task(f"step 12 of 13: {words}", total=9, completed=1)
+    bar.tasks[0].start_time = bar.get_time() - 600.0
+    lines = narrow.render_lines(bar.get_renderable())
+    shown = "".join(segment.text for segment in lines[0])
+    assert len(lines) == 1
+    assert shown.rstrip().endswith("left")

@@ -111,7 +111,7 @@ def compared(
         ]
         if question.complement:
             both = [Spread(1 - one.value, 1 - one.high, 1 - one.low) for one in both]
-        found.append(ComparedLine(question, *both))
+        found.append(ComparedLine(question, both[0], both[1]))
     # Rates of one table have one unit.
     rates = [one.value for line in found if line.question.kind == "rate" for one in (line.today, line.recommended)]
     return tuple(

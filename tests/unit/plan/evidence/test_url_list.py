@@ -46,6 +46,48 @@ def test_a_number_is_a_number_and_a_file_without_urls_is_refused(tmp_path):
         read_urls(str(tmp_path / "missing.txt"))
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a.org 2\na.org -3\nb.org 2.5\n", r"HOST NUMBER .*2 lines .*line 2 'a\.org -3', line 3 'b\.org 2\.5'\)"),
+        ("\n# hosts\n\na.org 2\n\nb.org\n", r"1 line that is not understood \(line 6 'b\.org'\)"),
+        ("http://a.org/1\nb.org 5\n", r"one URL on each line; got 1 line .*\(line 2 'b\.org 5'\)"),
+        ("url\nhttp://a.org/1\n", r"one URL on each line; got 1 line .*\(line 1 'url'\)"),
+        ("http://a.org/1\n" + "x\n" * 8, r"8 lines .*line 6 'x' and 3 more\)"),
+        ("http://a.org/1\n" + "y" * 200, r"'y{60}\.\.\.'"),
+        (REPORT + "7 9000 a.org 0 many 7\n3 100\n", r"hosts-report.txt .*line 6 '7 9000 .*', line 7 '3 100'\)"),
+        (JOURNAL + "F+ a.org\n", r"recover log .*line 10 'F\+ a\.org'\)"),
+    ],
+)
+def test_a_line_that_is_not_understood_is_refused_with_its_number(tmp_path, text, told):
+    path = tmp_path / "left.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=told) as refused:
+        read_urls(str(path))
+    assert "write # before what is not to be counted" in str(refused.value)
+
+
+def test_lines_that_count_nothing_stay_legal(tmp_path):
+    path = tmp_path / "left.txt"
+    for text in ("dns:a.org\nhttp://a.org/1 200 text/html\r\n", "a.org 1\nb.org 0\n", "\ufeffhttp://a.org/"):
+        path.write_text(text, encoding="utf-8")
+        assert read_urls(str(path)).counts == (1,)
+    path.write_text(
+        "T 20080430204825123\n" + JOURNAL + "T 20080430204825123\n\nE no room on the disk\nFr http://b.org/\n"
+    )
+    assert read_urls(str(path)).counts == (2, 1)
+
+
+def test_a_packed_list_that_breaks_off_is_refused_and_a_journal_is_not(tmp_path):
+    path = tmp_path / "left.gz"
+    whole = gzip.compress("".join(f"http://a.org/{n * n}\n" for n in range(5000)).encode())
+    path.write_bytes(whole[:-2000])
+    with pytest.raises(InputError, match="--urls must be a whole file; got one whose gzip data end early"):
+        read_urls(str(path))
+    path.write_bytes(gzip.compress(JOURNAL.encode())[:-8])
+    assert read_urls(str(path)).counts == (2, 1)
+
+
 def test_settings_with_a_list_are_written_and_read_back(tmp_path):
     path = tmp_path / "left.txt"
     path.write_text(COUNTS)

@@ -139,11 +139,17 @@ def add_log(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", nargs="+", help=words)
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """Declare everything that chooses what is read of a log, the same for every command that reads one."""
+def add_reading(parser: argparse.ArgumentParser, hidden: Collection[str] = ()) -> None:
+    """Declare everything that chooses what is read of a log, the same for every command that reads one.
+
+    `hidden` are those that the command refuses with the way out: the help does not show them.
+    """
     from fitting.readers.settings import ReadOptions
 
     add_settings(parser, ReadOptions)
+    for action in parser._actions:
+        if action.dest in hidden:
+            action.help = argparse.SUPPRESS
 
 
 def add_workers(parser: argparse.ArgumentParser, cluster: bool = True) -> None:

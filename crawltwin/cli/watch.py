@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 
-from crawltwin.cli.options import add_reading, add_settings, read_scenario, settings
+from crawltwin.cli.options import add_reading, add_settings, given, read_scenario, settings
 from crawltwin.cli.output import number, visible
 
 EPILOG = """examples:
@@ -22,7 +22,7 @@ At most one false alarm in 30 days of stationary data, on average. Exit code 1 w
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    from crawltwin.live.watch.settings import WatchSettings
+    from crawltwin.live.watch.settings import UNHEEDED, WatchSettings
 
     parser.add_argument("log", metavar="LOG", nargs="+", help="files of one log that grow, with rotated predecessors")
     add_settings(parser, WatchSettings)
@@ -35,13 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", metavar="FILE", help="where the watch keeps its state (default: LOG.watch)")
     parser.add_argument("--once", action="store_true", help="read what is there and end, without a page")
     parser.add_argument("--json", action="store_true", help="with --once: one JSON object on standard output")
-    add_reading(parser)
+    add_reading(parser, hidden=UNHEEDED)
 
 
 def run(options: argparse.Namespace) -> int:
     """Watch until interrupted, or once."""
-    from crawltwin.live.watch.settings import WatchSettings
+    from crawltwin.live.watch.settings import WatchSettings, check_heeded
     from crawltwin.live.watch.watcher import Watcher
+    from fitting.readers.settings import ReadOptions
+
+    check_heeded(given(options, ReadOptions))
 
     def tell(words: str) -> None:
         print(visible(words), file=sys.stderr)
@@ -53,8 +56,7 @@ def run(options: argparse.Namespace) -> int:
         options.state or f"{options.log[0]}.watch",
         scenario,
         options.policy_file,
-        options.log_format,
-        options.timezone,
+        settings(options, ReadOptions),
         tell,
     )
     if options.once:

@@ -72,7 +72,7 @@ def read_log(
     chosen = replace(options or ReadOptions(), **{name: value for name, value in given.items() if value is not None})
     if chosen.timezone is not None:
         zones.zone(chosen.timezone)
-    work = _Reading(chosen, _named(chosen))
+    work = _Reading(chosen, named_reader(chosen))
     listed = listed_paths(paths)
     if len(listed) > 1 and (chosen.cluster is not None or check_workers(chosen.workers) > 1):
         _read_by_workers(work, listed, chosen, progress)
@@ -120,7 +120,7 @@ def _read_by_workers(
 def _read_apart(piece: tuple[ReadOptions, str, str]) -> _Apart:
     """One path read in a worker: name of the format, files, streams of unknown format; or what is wrong with it."""
     options, path, place = piece
-    work = _Reading(options, _named(options))
+    work = _Reading(options, named_reader(options))
     if place:
         work.tell_to(note_in(place), [path])
     try:
@@ -138,7 +138,7 @@ class _Reading:
         self._pieces = Pieces(options.max_broken)
         self._unknown: list[tuple[str | Path, _Unknown]] = []
         if reader is not None:
-            _check_filters(reader, options)
+            check_filters(reader, options)
         self._tell: ProgressCallback = lambda *_: None
         self._done = self._bytes = 0
 
@@ -163,7 +163,7 @@ class _Reading:
                     self._unknown.append((path, _Unknown(source.name, error, bool(source.archive), cut)))
                     continue
                 if self._used is None:
-                    _check_filters(found, self._options)
+                    check_filters(found, self._options)
                 elif found.name != self._used.name:
                     raise _mixed(source.name, found.name, self._used.name, source.archive)
                 self._used = found
@@ -260,7 +260,7 @@ def listed_paths(paths: Paths) -> list[str | Path]:
     return listed
 
 
-def _check_filters(reader: Reader, options: ReadOptions) -> None:
+def check_filters(reader: Reader, options: ReadOptions) -> None:
     """Refuse a choice that the format cannot obey."""
     for name, option in FILTERS.items():
         if getattr(options, name) and name not in getattr(reader, "filters", ()):
@@ -269,7 +269,8 @@ def _check_filters(reader: Reader, options: ReadOptions) -> None:
             )
 
 
-def _named(options: ReadOptions) -> Reader | None:
+def named_reader(options: ReadOptions) -> Reader | None:
+    """The reader of the format that was named, or of the pattern; None where the format is to be found."""
     name = options.log_format
     if name is None:
         if options.pattern is None:

@@ -1,9 +1,10 @@
 """A log that grows, rotates, is cut off or replaced, read line by line without missing or repeating one.
 
 A file is known by its first line, not by its name or number: rotation by renaming, by copying and truncating, and
-packing afterwards (``LOG.1``, ``LOG.2.gz``, ``LOG-20260101.gz``) all leave the first line as it was. So a position is
-the mark of a first line and a number of unpacked bytes behind which everything was read. Only whole lines are read; the
-last line of a file that has a successor is whole, also without its newline.
+packing afterwards (``LOG.1``, ``LOG.2.gz``, ``LOG-20260101.gz``) all leave the first line as it was. The names of a
+table's columns are the same in every file, so the line behind them counts as well. So a position is the mark of a first
+line and a number of unpacked bytes behind which everything was read. Only whole lines are read; the last line of a file
+that has a successor is whole, also without its newline.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ CHUNK = 1 << 20
 """Bytes that are read at a time."""
 LONGEST = 4 << 20
 """Longer lines are passed over, as `crawltwin fit` does."""
+_HEADER = re.compile(rb"[^\d\n]*[,;\t|][^\d\n]*\n| ?CDX [^\n]*\n")
+"""Names of columns: without a digit, so that no time is told."""
 _NUMBER = re.compile(r"^\.(\d+)(?:\.gz)?$")
 _DATE = re.compile(r"^[-.](\d{8}(?:[-.]?\d+)?)(?:\.gz)?$")
 
@@ -114,8 +117,13 @@ def first_mark(path: Path) -> str | None:
 
 
 def _mark(stream: IO[bytes]) -> str | None:
-    head = stream.readline(LONGEST)
-    return hashlib.sha256(head).hexdigest()[:24] if head.endswith(b"\n") or len(head) == LONGEST else None
+    head = b""
+    while not head or _HEADER.fullmatch(head):
+        line = stream.readline(LONGEST)
+        if not line.endswith(b"\n") and len(line) < LONGEST:
+            return None
+        head += line
+    return hashlib.sha256(head).hexdigest()[:24]
 
 
 def _marked_files(log: Path) -> list[tuple[Path, str]]:

@@ -1,13 +1,23 @@
-"""How a log is watched."""
+"""How a log is watched, and which options of reading cannot be heeded meanwhile."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from crawltwin.live.watch.change import BLOCK, FEWEST_BLOCKS
 from crawltwin.model import checks
-from crawltwin.model.errors import Faults
+from crawltwin.model.errors import Faults, InputError
 from crawltwin.model.settings import setting
+from fitting.readers.settings import COUNTER_NAMES
+
+UNHEEDED = {
+    "member": "a member of an archive does not grow. Unpack it, and watch the file",
+    "progress": "the watch does not ask how many robots ran. Leave it out; crawltwin fit heeds it",
+    "repeats": "the watch counts every line. Leave it out; crawltwin fit leaves out what was written twice",
+}
+"""Options of reading that the watch cannot heed, with the reason and the way out."""
 
 
 @dataclass(frozen=True)
@@ -38,3 +48,23 @@ class WatchSettings:
         checks.number(self.poll, "poll", faults, at_least=0.05, at_most=3600)
         checks.integer(self.port, "port", faults, at_least=0, at_most=65_535)
         faults.raise_if_any()
+
+
+def check_heeded(given: Mapping[str, Any]) -> None:
+    """Refuse options of reading, by their names in `ReadOptions`, that a watch would not heed.
+
+    Raises
+    ------
+    InputError
+        With the way out.
+    """
+    for name, words in UNHEEDED.items():
+        if given.get(name) is not None and (name, given[name]) != ("repeats", "keep"):
+            raise InputError(f"--{name} must be left out to watch a log; got {given[name]!r}: {words}")
+    if given.get("values") == "gaps":
+        raise InputError("a log must hold times to be watched; got --values gaps. Fit them: crawltwin fit LOG")
+    if given.get("log_format") in COUNTER_NAMES:
+        raise InputError(
+            f"a log must be one line per delivery to be watched; got the format {given['log_format']}, counts per "
+            "interval. Fit them: crawltwin fit LOG"
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -11,21 +10,13 @@ from typing import Any
 
 from crawltwin.live.watch.follow import Piece, check_followable, new_lines
 from crawltwin.live.watch.monitor import Monitor, State
+from crawltwin.live.watch.reading import GrowingLog
 from crawltwin.live.watch.settings import WatchSettings
 from crawltwin.live.watch.twin import Twin, check_outputs
 from crawltwin.model import Scenario
 from crawltwin.model.errors import InputError
 from crawltwin.model.files import check_writable
-from fitting.readers.base import Reader
-from fitting.readers.detection import detect
-from fitting.readers.input.streams import Source
-from fitting.readers.registry import known as known_readers
 from fitting.readers.settings import ReadOptions
-from fitting.readers.times import zones
-from fitting.readers.times.stamps import SECOND
-
-NO_LINES = ("parquet", "warc", "csv")
-"""Formats that cannot be followed line by line: their head or their blocks tell how the rest is read."""
 
 
 class Watcher:
@@ -41,8 +32,8 @@ class Watcher:
         The model: what the pace should be, and what policies cost. Without it there is no policy.
     policy_path : str, optional
         Where a better policy is written; a policy that is there already is the present one.
-    log_format, timezone : str, optional
-        As for `crawltwin fit`.
+    reading : ReadOptions, optional
+        What is read of the log and how, as for `crawltwin fit`.
     tell : callable
         Gets a sentence when something happens.
     """
@@ -54,14 +45,11 @@ class Watcher:
         state: str,
         scenario: Scenario | None = None,
         policy_path: str | None = None,
-        log_format: str | None = None,
-        timezone: str | None = None,
+        reading: ReadOptions | None = None,
         tell: Callable[[str], None] = lambda _words: None,
     ) -> None:
         self.paths, self.settings, self.state_path = tuple(paths), settings, state
-        self.timezone, self.tell = timezone, tell
-        self._reader: Reader | None = _named(log_format)
-        self._told = False
+        self.tell = tell
         for path in self.paths:
             check_followable(path)
         check_outputs(scenario, policy_path)
@@ -70,6 +58,7 @@ class Watcher:
         self.state = State.read(state) if known else State(Monitor(settings.learn))
         if known:
             tell(f"going on after {self.state.monitor.deliveries:,} deliveries")
+        self.log = GrowingLog(reading or ReadOptions(), self.state.facts, tell)
         # Another --learn than before holds from now on.
         self.monitor.learn = settings.learn
         self.twin = None if scenario is None else Twin(scenario, policy_path, self.state.facts, tell)
@@ -93,7 +82,9 @@ class Watcher:
         if self.twin is not None:
             self.twin.note_policy(monitor)
         fronts: dict[str, float] = {}
-        streams = {path: new_lines(path, self.state.positions.get(path)) for path in self.paths}
+        streams = {
+            path: self.log.pieces(path, new_lines(path, self.state.positions.get(path)), final) for path in self.paths
+        }
         while streams:
             path = min(streams, key=lambda name: fronts.get(name, -math.inf))
             piece = next(streams[path], None)
@@ -111,6 +102,7 @@ class Watcher:
         self._save(final)
         for alarm in monitor.alarms[max(len(monitor.alarms) - raised, 0) :]:
             self.tell(alarm_words(alarm))
+        self.log.judge(monitor.deliveries + len(monitor.pending), final)
         if self.twin is not None:
             self._let_the_twin_follow(self.twin)
             self._save(final)
@@ -147,22 +139,8 @@ class Watcher:
     def _times(self, path: str, piece: Piece) -> list[float]:
         if piece.note:
             self.tell(piece.note)
-        if self._reader is None:
-            known = self.state.facts.get("format")
-            self._reader = _named(known) or detect(Source(path, io.BytesIO(piece.text)), known_readers())
-            _check_followed(self._reader)
-            self.state.facts["format"] = self._reader.name
-        found: list[float] = []
-        for columns in self._reader.read(Source(path, io.BytesIO(piece.text)), ReadOptions()):
-            if columns.kind == "gaps":
-                raise InputError(f"{path} must hold times to be watched; got gaps")
-            self._told |= columns.told
-            # Rows without a status are no deliveries where others have one, as far as the log was seen.
-            time = columns.time if columns.untold is None or not self._told else columns.time[columns.untold == 0]
-            if not columns.zoned and self.timezone is not None:
-                time = zones.to_utc(time, self.timezone)
-            found += (time / SECOND).tolist()
-        if self._reader.name == "crawltwin":
+        found = self.log.times(path, piece.text)
+        if self.state.facts["format"] == "crawltwin":
             self._note_state(piece.text)
         return found
 
@@ -203,6 +181,7 @@ class Watcher:
             "alarms_raised": monitor.raised,
             "late": monitor.late,
             "pauses": monitor.pauses,
+            "left_out": self.log.left_out,
             "learning": None if reference is not None else len(monitor.learning) / monitor.learn,
             "policy": None if present is None else present.phrase,
         }
@@ -213,18 +192,3 @@ def alarm_words(alarm: dict[str, Any]) -> str:
     after = alarm["pace_after"]
     now = "" if after is None else f", now about {after:.4g}"
     return f"the crawl has left its model: {alarm['direction']} than {alarm['pace_before']:.4g} pages per second{now}"
-
-
-def _named(name: str | None) -> Reader | None:
-    if name is None:
-        return None
-    for reader in known_readers():
-        if reader.name == name:
-            _check_followed(reader)
-            return reader
-    raise InputError(f"the format must be one that can be followed; got {name!r}")
-
-
-def _check_followed(reader: Reader) -> None:
-    if reader.name in NO_LINES:
-        raise InputError(f"a log must be one line per delivery to be watched; got the format {reader.name}")

@@ -17,6 +17,7 @@ from crawltwin.model.arrivals.fetching import FetchingRobots
 from crawltwin.model.errors import InputError
 from crawltwin.model.policies.policy_file import PolicyFile
 from crawltwin.model.policies.schedule import Schedule, SchedulePart
+from fitting.readers.settings import ReadOptions
 from tests.live.made_record import made_events
 from tests.live.watch.test_watcher import log_lines
 
@@ -64,7 +65,7 @@ def test_a_better_policy_is_written_whole_and_only_once(tmp_path):
     write_policy(policy, BAD, scenario.capacity)
     told = []
     arguments = ([str(log)], WatchSettings(learn=800, every=0.01), str(tmp_path / "state"), scenario, str(policy))
-    watcher = Watcher(*arguments, log_format="plain", tell=told.append)
+    watcher = Watcher(*arguments, reading=ReadOptions("plain"), tell=told.append)
     watcher.look()
     last = float(log.read_text().split()[-1])
     with log.open("a") as file:
@@ -79,7 +80,7 @@ def test_a_better_policy_is_written_whole_and_only_once(tmp_path):
     watcher._refit_at = 0.0
     watcher.look()
     assert policy.stat().st_mtime_ns == stamp
-    again = Watcher(*arguments, log_format="plain")
+    again = Watcher(*arguments, reading=ReadOptions("plain"))
     assert again.twin.scenario == watcher.twin.scenario
 
 
@@ -230,12 +231,12 @@ def test_an_alarm_that_a_kill_left_is_followed_after_the_restart(tmp_path, monke
     first = log_lines(1500, pace=pace)
     log.write_text("".join([*first, *log_lines(600, seed=9, start=float(first[-1]), pace=2 * pace)]))
     arguments = ([str(log)], WatchSettings(learn=800), str(tmp_path / "state"), scenario)
-    killed = Watcher(*arguments, log_format="plain")
+    killed = Watcher(*arguments, reading=ReadOptions("plain"))
     with monkeypatch.context() as patch:
         patch.setattr(Twin, "follow_alarm", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             killed.look()
-    again = Watcher(*arguments, log_format="plain")
+    again = Watcher(*arguments, reading=ReadOptions("plain"))
     again.look()
     assert again.monitor.raised == 1 and again.twin.expected == pytest.approx(2 * pace, rel=0.2)
     model = again.twin.scenario

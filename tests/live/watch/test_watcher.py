@@ -13,6 +13,7 @@ from crawltwin.live.watch.server import Server, metrics
 from crawltwin.live.watch.settings import WatchSettings
 from crawltwin.live.watch.watcher import Watcher
 from crawltwin.model.errors import InputError
+from fitting.readers.settings import ReadOptions
 
 SETTINGS = WatchSettings(learn=800)
 
@@ -27,7 +28,7 @@ def account(watcher):
 
 
 def watched(path, state, **more):
-    return Watcher([str(path)], SETTINGS, str(state), log_format="plain", **more)
+    return Watcher([str(path)], SETTINGS, str(state), reading=ReadOptions("plain"), **more)
 
 
 def test_a_stream_gives_what_the_whole_file_gives(tmp_path):
@@ -58,7 +59,7 @@ def test_several_files_are_put_in_order(tmp_path):
     for part in (0, 1, 2):
         (tmp_path / f"part{part}.log").write_text("".join(lines[part::3]))
     paths = [str(tmp_path / f"part{part}.log") for part in (0, 1, 2)]
-    parts = Watcher(paths, SETTINGS, str(tmp_path / "parts.state"), log_format="plain")
+    parts = Watcher(paths, SETTINGS, str(tmp_path / "parts.state"), reading=ReadOptions("plain"))
     parts.look(final=True)
     assert account(parts) == account(whole)
     assert parts.monitor.late == 0
@@ -154,7 +155,7 @@ def test_a_state_file_that_was_changed_is_refused(tmp_path, change):
 
 def test_formats_without_lines_are_refused(tmp_path):
     with pytest.raises(InputError, match="one line per delivery"):
-        Watcher([str(tmp_path / "x.csv")], SETTINGS, str(tmp_path / "state"), log_format="csv")
+        Watcher([str(tmp_path / "x.csv")], SETTINGS, str(tmp_path / "state"), reading=ReadOptions("parquet"))
 
 
 def test_the_page_and_the_gauges_are_on_the_loopback_address_alone():
@@ -255,5 +256,7 @@ def test_deliveries_at_one_moment_do_not_end_the_watch(tmp_path):
 
 def test_another_number_to_learn_from_holds_after_a_restart(tmp_path):
     watched(tmp_path / "a.log", tmp_path / "state").look()
-    again = Watcher([str(tmp_path / "a.log")], WatchSettings(learn=900), str(tmp_path / "state"), log_format="plain")
+    again = Watcher(
+        [str(tmp_path / "a.log")], WatchSettings(learn=900), str(tmp_path / "state"), reading=ReadOptions("plain")
+    )
     assert again.monitor.learn == 900

@@ -53,10 +53,13 @@ def test_the_reader_of_the_guide(installed, written):
 
 
 def test_a_growing_log_of_the_guide_can_be_watched(installed, written):
-    from crawltwin.live.watch.watcher import _named
+    from crawltwin.live.watch.reading import GrowingLog
 
     installed(*_documented())
-    assert _named("acme").name == "acme"
+    log = GrowingLog(ReadOptions("acme"), {}, print)
+    assert log.times("a.log", b"1706266259.250 w1 200 100 https://a.org/1\n") == pytest.approx(
+        [1706266259.25], abs=1e-6
+    )
 
 
 def test_our_own_formats_are_still_found(installed, written):

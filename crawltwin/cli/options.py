@@ -97,19 +97,24 @@ def settings(options: argparse.Namespace, kind: type[T], **others: Any) -> T:
     return kind(**(others | given(options, kind)))
 
 
+HANDED_OUT = ("quiet", "json", "out")
+"""Options that `add_output` declares for every question of a command."""
+
+
 def check_heeded(
     options: argparse.Namespace, declare: Callable[[argparse.ArgumentParser], None], mode: str, heeded: Collection[str]
 ) -> None:
     """Refuse what was given and the mode would not heed: whoever gives an option believes that the answer follows it.
 
-    `declare` adds the options of the command to a parser; `heeded` are names of them in the namespace.
+    `declare` adds the options of the command to a parser; `heeded` are names of them in the namespace. How the answer
+    is handed out (`--json`, `--out`, `--quiet`) is a matter of every mode.
     """
     parser = argparse.ArgumentParser(add_help=False)
     declare(parser)
     idle = [
         action.option_strings[-1] if action.option_strings else str(action.metavar)
         for action in parser._actions
-        if action.dest not in heeded and getattr(options, action.dest) != action.default
+        if action.dest not in {*heeded, *HANDED_OUT} and getattr(options, action.dest) != action.default
     ]
     if idle:
         raise InputError(

@@ -43,7 +43,7 @@ Ctrl-C prints what is known so far. Same scenario and seed: same numbers, whatev
 """
 
 BETWEEN = "0,100"
-ALWAYS = ("scenario", "policy", "json", "out")
+ALWAYS = ("scenario", "policy")
 WITH_TRACE = ("trace", "recorded_robots", "processing_rate")
 _WORK = ("seed", "confidence", "workers", "cluster")
 MODES = {

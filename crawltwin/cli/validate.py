@@ -79,9 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check, show, and say by the exit code whether anything differs."""
     if options.trace is not None:
-        check_heeded(
-            options, add_arguments, "--trace", ("scenarios", "policy", "json", "out", *OF_TRACE, *_OF_TRACE_PLAN)
-        )
+        check_heeded(options, add_arguments, "--trace", ("scenarios", "policy", *OF_TRACE, *_OF_TRACE_PLAN))
         return _replay(options)
     if options.random is None:
         idle = [name for name in OF_TRACE[1:] if getattr(options, name) is not None]
@@ -92,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
         return _crosscheck(options)
     if options.scenarios:
         raise InputError("SCENARIO may not be given together with --random; got both")
-    check_heeded(options, add_arguments, "--random", ("scenarios", "json", "out", "quiet", *_OF_RANDOM))
+    check_heeded(options, add_arguments, "--random", ("scenarios", *_OF_RANDOM))
     return _calibrate(options)
 
 

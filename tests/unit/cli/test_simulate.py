@@ -209,3 +209,13 @@ def test_an_option_that_the_question_would_not_heed_is_refused(paper, given, idl
     monkeypatch.chdir(tmp_path)
     assert main(["simulate", paper, *given]) == 2
     assert idle in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "question", [["--compare", "3"], ["--rare"], ["--coverage", "10"], ["--trace", "a.csv"], ["--timeline", "a.svg"]]
+)
+def test_every_question_can_be_asked_quietly(question, capsys):
+    """`--quiet` was refused as an option that the question would not heed, though most of them show progress."""
+    assert main(["simulate", "missing.toml", *question, "--quiet"]) == 2
+    assert "missing.toml" in (told := capsys.readouterr().err)
+    assert "--quiet" not in told

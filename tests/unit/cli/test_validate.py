@@ -137,3 +137,8 @@ def test_a_calibration_takes_no_margin(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert main(["validate", "--random", "2", "--margin", "0.1"]) == 2
     assert "--random must come without --margin" in capsys.readouterr().err
+
+
+def test_a_trace_can_be_judged_quietly(capsys):
+    assert main(["validate", "missing.toml", "--trace", "a.csv", "--quiet"]) == 2
+    assert "--quiet" not in capsys.readouterr().err

@@ -108,9 +108,6 @@ def _run(words: list[str]) -> int:
         choices=("bash", "zsh", "fish"),
         help="print a script with which this shell completes commands and options",
     )
-    if not words:
-        parser.print_help(sys.stderr)
-        return 2
     if asked is None:
         unknown = [word for word in words if not any(known.startswith(word) for known in parser._option_string_actions)]
         if unknown:
@@ -124,6 +121,9 @@ def _run(words: list[str]) -> int:
             loaded, chosen, parser.asked = import_module(f"crawltwin.cli.{name}"), own, own
             own.epilog = loaded.EPILOG
             loaded.add_arguments(own)
+    if not words:
+        parser.print_help(sys.stderr)
+        parser.exit(2)
     options = parser.parse_args(words)
     assert loaded is not None
     import warnings

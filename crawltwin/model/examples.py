@@ -219,6 +219,19 @@ def _hysteresis() -> Scenario:
     )
 
 
+def _tutorial() -> Scenario:
+    # One robot brings 0.4 single pages and 0.3 pairs per second.
+    return Scenario(
+        title="my crawler, times in seconds",
+        capacity=8,
+        arrivals=ScaledStream(BMAP([[[-0.7]], [[0.4]], [[0.3]]]), 3),
+        service=families.erlang(3, 0.4),
+        obsolescence=families.exponential(10.0),
+        policy=ThresholdPolicy([3, 1], [3]),
+        cost=CostWeights(loss=5, obsolescence=10, response=2, robots=1, starvation=20),
+    )
+
+
 EXAMPLES: Mapping[str, Example] = MappingProxyType(
     {
         example.name: example
@@ -236,6 +249,7 @@ EXAMPLES: Mapping[str, Example] = MappingProxyType(
             Example("fetching", "robots that finish their fetch, start-up times, slow spells of the web", _fetching),
             Example("indexers", "three indexers, one queue", _indexers),
             Example("hysteresis", "robots come back only when the backlog is small; each switch costs", _hysteresis),
+            Example("tutorial", "the crawler of the tutorial: up to three robots, times in seconds", _tutorial),
         )
     }
 )

@@ -13,11 +13,13 @@ import importlib
 import pkgutil
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from crawltwin.cli.main import main
+from crawltwin.model import Scenario, examples
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -62,3 +64,9 @@ def test_snippets_of_a_page(page, tmp_path, monkeypatch, capsys):
             assert runner.failures == 0, capsys.readouterr().out
         else:
             exec(compile(text, f"{page.name}[{number}]", "exec"), namespace)
+
+
+def test_the_tutorial_writes_down_the_example_of_its_name():
+    """Its later blocks begin with `crawltwin example tutorial`, so both must be one scenario."""
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8").partition('text = """')[2].partition('"""')[0]
+    assert Scenario.from_mapping(tomllib.loads(text)) == examples.load("tutorial")

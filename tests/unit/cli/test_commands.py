@@ -117,6 +117,17 @@ def test_examples_are_listed_and_printed(capsys):
     assert "Did you mean 'paper'?" in capsys.readouterr().err
 
 
+def test_a_trace_is_as_long_as_it_is_asked_for(capsys):
+    assert main(["example", "trace", "--pages", "200"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert sum(row[1] == "200" for row in rows) == 200
+    assert main(["example", "trace", "--pages", "0"]) == 2
+    assert "--pages must be from 100" in capsys.readouterr().err
+    for name in ("paper", "daily-trace"):
+        assert main(["example", name, "--pages", "200"]) == 2
+        assert "--pages must come with trace" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["solve", "optimize"])
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_files_end_in_exit_code_2(command, name, tmp_path, capsys):
@@ -162,6 +173,13 @@ def test_usage_errors_end_in_exit_code_2(arguments, capsys):
         main(arguments)
     assert caught.value.code == 2
     assert "usage" in capsys.readouterr().err
+
+
+def test_the_program_alone_lists_its_commands(capsys):
+    with pytest.raises(SystemExit):
+        main([])
+    told = capsys.readouterr().err
+    assert all(f"  {command} " in told for command in COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -191,7 +191,7 @@ def _by_host(path: str, sources: Iterable[Source]) -> Counter[str]:
     if wrong:
         more = f" and {wrong - _SHOWN:,} more" if wrong > _SHOWN else ""
         what = "1 line that is not understood" if wrong == 1 else f"{wrong:,} lines that are not understood"
-        way_out = _WAY_OUT if kind is _ANY else "Correct them, or write # before what is not to be counted."
+        way_out = _WAY_OUT if kind is _ANY else "Correct what is to be counted, and write # before the rest."
         raise InputError.at(path, f"--urls must be {kind.rule}; got {what} ({', '.join(shown)}{more})", way_out)
     # The journal of a crawl that runs or was killed has no end: what it would tell after it has not happened.
     if broken and not isinstance(kind, _Journal):

@@ -4,7 +4,8 @@ The time of the list is that of as many further pages at the pace of the log, wi
 can show (`pace`), or longer where few slow hosts are its tail (`host_queues`). Under another number of robots it is
 scaled by the ratio of the model's times (`analytic.completion`), with the doubt of that ratio over the resampled
 traces; hosts are not faster for it. The crawler pauses: pauses come as a Poisson stream whose rate is that of the log,
-with the doubt that so many pauses leave (a gamma law, Jeffreys' prior), and each is as long as one of those in the log.
+with the doubt that so many pauses leave (a gamma law, Jeffreys' prior), and each is as long as one of those in the log;
+pauses that came in bouts come so again, and leave the doubt of so many bouts.
 A crawler that is stopped is so by time, one that waits for a page is so by pages, which few slow hosts set apart: the
 pauses of the log tell which by the pace around them. Where the log tells how the frontier grows (`frontier`), a second
 answer counts in what the URLs will bring.
@@ -39,6 +40,8 @@ EACH = 200
 """Pauses of one draw that are drawn one by one; the sum of more is normal."""
 AROUND = 0.1
 """Part of the running time around a pause in which pages are counted."""
+PARTS = 8
+"""Parts of the log in which pauses are counted, to tell whether they come in bouts."""
 MOST = 1e9
 """Pauses that are expected in one draw at most: more would not end within any lifetime."""
 ENDS = (0.05, 0.95)
@@ -314,14 +317,25 @@ def _paused(
     if not lengths.size or observed <= 0:
         return np.zeros_like(times)
     exposed = np.where(rng.random(times.size) < _with_pages(running, fit), again, times / observed)
-    rate = rng.gamma(lengths.size + 0.5, 1.0, times.size)
-    counts = rng.poisson(np.minimum(rate * exposed, MOST))
+    together = _together(running, fit)
+    rate = rng.gamma(lengths.size / together + 0.5, 1.0, times.size)
+    counts = np.rint(rng.poisson(np.minimum(rate * exposed, MOST)) * together).astype(np.int64)
     single = np.where(counts <= EACH, counts, 0)
     drawn = rng.choice(lengths, int(single.sum()))
     owner = np.repeat(np.arange(times.size), single)
     many = counts - single
     sums = many * lengths.mean() + np.sqrt(many) * lengths.std() * rng.standard_normal(times.size)
     return np.asarray(np.bincount(owner, weights=drawn, minlength=times.size) + np.maximum(sums, 0.0))
+
+
+def _together(running: FloatArray, fit: FitResult) -> float:
+    """Pauses that come in one bout: the dispersion of their number in parts of the log, of pages or of running time."""
+    if isinstance(fit.log, CountLog):
+        return 1.0
+    at = np.array([stretch.first for stretch in fit.cleaning.stretches[1:]])
+    places = (at / running.size, running[at] / running[-1])
+    parts = [np.bincount(np.minimum(PARTS * one, PARTS - 1).astype(int), minlength=PARTS) for one in places]
+    return max(1.0, min(float(counts.var(ddof=1) / counts.mean()) for counts in parts))
 
 
 def _with_pages(running: FloatArray, fit: FitResult) -> float:

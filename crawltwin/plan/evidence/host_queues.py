@@ -2,8 +2,8 @@ r"""Queues of hosts under politeness: the time until the last of them is empty.
 
 A polite crawler fetches one page of a host at a time, with a delay after it, and has workers for so many hosts at once.
 A list is done when its capacity has fetched all pages, and not before the host with the most work for its pace: a few
-slow hosts are the tail of most crawls. What each host has left is told by the list, or guessed (`host_sizes`). Two more
-things are learned from the log.
+slow hosts are the tail of most crawls. What each host has left is told by the list, or guessed (`host_sizes`). Three
+more things are learned from the log.
 
 *Whether hosts matter.* A polite crawler hardly ever takes two pages of a host in a row while others wait; a crawl host
 by host does so most of the time, a list in random order as often as chance has it, and in both only the pace of the
@@ -16,6 +16,10 @@ number of hosts from which on the workers are all busy has a posterior on a loga
 fetches that began as soon as politeness allowed, where the log has the times of fetches, and by whether the rate of
 the crawl fell with the number of its hosts.
 
+*How sure that is.* Few gaps and few fetches tell a pace badly, and hosts become faster or slower: by how much the paces
+of the hosts of the log changed from one stretch of gaps to the next, they may change again, up or down
+(`HostQueues.changes`).
+
 Rates are shared fairly, no host above its own pace, the sum not above the capacity; a host that is done leaves its
 share to the others (`drained`).
 """
@@ -27,7 +31,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logsumexp, polygamma
 
 from crawltwin.model.checks import FloatArray
 from crawltwin.plan.evidence.host_sizes import Index, silence_likelihood
@@ -109,14 +113,34 @@ class HostQueues:
         return np.maximum(gap, 1e-9)
 
     @cached_property
-    def fetch(self) -> FloatArray:
-        """Mean seconds of a fetch from each host: no host is faster; 0 where unknown."""
+    def changes(self) -> FloatArray:
+        """Squared changes of the logarithm of the pace of hosts, beyond those of gaps at random.
+
+        Of each host with enough gaps: the mean of those of late against as many before them.
+        """
+        gaps = np.minimum(RECENT, (self.last - self.first) // 2)
+        known = gaps >= ENOUGH
+        times, last, gaps = self.running[self.order], self.last[known], gaps[known]
+        later, earlier = times[last] - times[last - gaps], times[last - gaps] - times[last - 2 * gaps]
+        seen = (later > 0) & (earlier > 0)
+        return np.asarray(np.log(later[seen] / earlier[seen]) ** 2 - 2 * polygamma(1, gaps[seen]))
+
+    @cached_property
+    def fetch(self) -> tuple[FloatArray, FloatArray]:
+        """Mean seconds of a fetch from each host, 0 where unknown, and the shape of the gamma law of their doubt.
+
+        No host is faster than its fetches. With the relative variance v of a fetch the mean of n of them is known as
+        that of n / v exponential times; before the log v is 1, with the weight of two fetches.
+        """
         if self.took is None:
-            return np.zeros(self.keys.size)
+            return np.zeros(self.keys.size), np.ones(self.keys.size)
         took = self.took[self.order]
         known = np.isfinite(took)
-        counts = np.bincount(self.owner[known], minlength=self.keys.size)
-        return np.bincount(self.owner[known], took[known], self.keys.size) / np.maximum(counts, 1)
+        owner, took = self.owner[known], took[known]
+        counts = np.maximum(np.bincount(owner, minlength=self.keys.size), 1)
+        mean = np.bincount(owner, took, self.keys.size) / counts
+        squares = np.bincount(owner, (took / np.maximum(mean[owner], 1e-9) - 1) ** 2, self.keys.size)
+        return mean, counts * (counts + 1) / (squares + 2)
 
     @cached_property
     def silence(self) -> FloatArray:
@@ -211,12 +235,21 @@ class HostQueues:
         """
         draws = shared.size
         busy = rng.choice(BUSY, draws, p=self.busy())[:, None]
+        unknown = hosts < 0
         shape = np.minimum(self.pages[hosts], RECENT) + 1
         gap = self.gap[hosts] * shape / rng.gamma(shape, 1.0, (draws, hosts.size))
-        gap[:, hosts < 0] = rng.choice(self.gap, (draws, np.count_nonzero(hosts < 0)))
-        gap = np.maximum(gap * np.minimum(busy, 1.0), np.where(hosts < 0, 0.0, self.fetch[hosts]))
+        gap[:, unknown] = rng.choice(self.gap, (draws, np.count_nonzero(unknown)))
+        fetch, sure = (column[hosts] for column in self.fetch)
+        least = np.where(unknown, 0.0, fetch) * sure / rng.gamma(sure, 1.0, (draws, hosts.size))
+        gap = np.maximum(gap * np.minimum(busy, 1.0), least) * self._changed(rng, draws)[:, None]
         capacity = left.sum(axis=1) / shared * np.maximum(busy[:, 0], 1.0)
         return np.asarray(drained(left, gap, capacity))
+
+    def _changed(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """Factors by which the paces of hosts change: as in the log, and no more up than down."""
+        # Beside the hosts that tell it counts one that keeps its pace: one host alone would have no bounds.
+        spread = np.sqrt(max(self.changes.sum(), 0.0) / rng.chisquare(self.changes.size + 1, draws))
+        return np.asarray(np.exp(np.clip(spread * rng.standard_normal(draws), -20.0, 20.0)))
 
 
 def avoidable_pairs(host: Index) -> tuple[float, float]:

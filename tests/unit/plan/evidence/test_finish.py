@@ -95,6 +95,31 @@ def test_pauses_come_with_time_or_with_pages_as_in_the_log():
     assert paused.mean() == pytest.approx(10 * 5.5 * 500.0, rel=0.05)
 
 
+def test_pauses_in_one_bout_are_as_good_as_one():
+    """Nine pauses in nine hundredths of the log and none elsewhere: as much again has no pause in a third of the cases.
+
+    A gamma law of shape 1.5 of Poisson numbers: none with the probability 2^-1.5; of nine pauses apart 2^-9.5.
+    """
+    gaps = np.ones(900)
+    none = []
+    for pages in (np.arange(500, 509), np.arange(50, 900, 100)):
+        long = gaps.copy()
+        long[pages] += 200.0
+        seconds = np.cumsum(long)
+        edges = [0, *pages.tolist(), 900]
+        found = tuple(Stretch(a, b, seconds[a], seconds[b - 1] + 1e-9, True) for a, b in pairwise(edges))
+        fit = SimpleNamespace(
+            log=SimpleNamespace(seconds=seconds, host=None), cleaning=SimpleNamespace(stretches=found)
+        )
+        observed = sum(stretch.end - stretch.begin for stretch in found)
+        paused = finish._paused(
+            np.full(4000, observed), np.ones(4000), finish._history(fit)[1], fit, np.random.default_rng(1)
+        )
+        none.append(np.mean(paused == 0))
+        assert paused.mean() == pytest.approx(9 * 200.0, rel=0.6)
+    assert none == pytest.approx([2**-1.5, 2**-9.5], abs=0.03)
+
+
 def test_many_pauses_cost_no_memory(steady):
     """A hundred times the log of the test above: 40,000 pauses in each of 4,000 draws."""
     stretches = [(20.0 * k, 20.0 * k + 10.0) for k in range(401)]

@@ -5,6 +5,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import polygamma
+from scipy.stats import gamma
 
 from crawltwin.plan.evidence.host_queues import HostQueues, avoidable_pairs, drained, politeness
 from crawltwin.plan.evidence.host_sizes import LAWS, SizeLaw, law_fits, pages_left
@@ -40,6 +42,50 @@ def test_one_host_alone_is_nothing_but_its_queue():
     assert queues.gap == pytest.approx([4.0])
     found = queues.times(np.array([0]), np.full((400, 1), 50.0), np.full(400, 200.0), np.random.default_rng(1))
     assert np.median(found) == pytest.approx(200.0, rel=0.1)
+
+
+def _in_turn(gaps):
+    """Queues of hosts, each with one row of gaps."""
+    times = np.cumsum(gaps, axis=1)
+    host = np.repeat(np.arange(1, len(gaps) + 1), len(gaps[0])).astype(np.uint64)
+    order = np.argsort(times.ravel(), kind="stable")
+    return HostQueues.of(host[order], times.ravel()[order])
+
+
+def test_changes_of_pace_are_those_beyond_gaps_at_random():
+    """Exponential gaps: 0 in the mean; paces that change by a factor of 3: its squared logarithm."""
+    gaps = np.random.default_rng(1).exponential(1.0, (1000, 21))
+    found = _in_turn(gaps).changes
+    assert found.size == 1000
+    # A difference of logarithms of gamma laws of shape 10 has the variance 2 * 0.105: its square varies by 0.3.
+    assert found.mean() == pytest.approx(0.0, abs=4 * 0.3 / np.sqrt(1000))
+    found = _in_turn(gaps * np.repeat([1.0, 3.0], [11, 10])).changes
+    assert found.mean() == pytest.approx(np.log(3) ** 2, abs=0.12)
+    assert _in_turn(gaps[:, :10]).changes.size == 0
+
+
+def test_hosts_whose_pace_changes_leave_doubt_on_both_sides():
+    """Ten hosts with gaps of 1 s and then of 3 s or of 1/3 s: the last pace may be a third or three times as much."""
+    step = np.where(np.arange(10) % 2, 3.0, 1 / 3)[:, None]
+    still, moved = (_in_turn(np.ones((10, 41)) * np.where(np.arange(41) > 20, to, 1.0)) for to in (1.0, step))
+    assert np.all(still._changed(np.random.default_rng(1), 100) == 1.0)
+    found = np.log(np.quantile(moved._changed(np.random.default_rng(1), 20000), (0.05, 0.5, 0.95)))
+    # Student's law of 11 degrees of freedom: 1.796 times the root of the sum of ten squared changes over eleven.
+    far = 1.796 * np.sqrt(10 / 11 * (np.log(3) ** 2 - 2 * polygamma(1, 20)))
+    assert found == pytest.approx([-far, 0.0, far], abs=0.05)
+
+
+def test_two_slow_fetches_do_not_bound_the_pace_of_a_host():
+    """A host with two fetches of 10 s, and a gap of 10 s: the rest may be faster; of 200 such fetches it is not."""
+    host = np.array([1, 2, 1, 2], dtype=np.uint64)
+    queues = HostQueues.of(host, np.array([10.0, 10.5, 20.0, 20.5]), np.full(4, 10.0))
+    found = queues.times(np.array([0]), np.full((4000, 1), 45.0), np.full(4000, 1e-6), np.random.default_rng(1))
+    # The mean of two is known as that of three exponential times; of the fetch alone, or of both independently.
+    fetch, both = 450 * 3 / gamma(3).isf([0.05, np.sqrt(0.05)])
+    assert 0.97 * fetch < np.quantile(found, 0.05) < 1.03 * both < 350
+    many = HostQueues.of(np.tile(host, 100), np.arange(1.0, 401.0) * 5.0, np.full(400, 10.0))
+    assert many.fetch[0] == pytest.approx([10.0, 10.0])
+    assert many.fetch[1] == pytest.approx([200 * 201 / 2] * 2)
 
 
 def test_hosts_in_random_order_do_not_rule_and_polite_ones_do():

@@ -64,7 +64,7 @@ def test_a_line_that_is_not_understood_is_refused_with_its_number(tmp_path, text
     path.write_text(text)
     with pytest.raises(InputError, match=told) as refused:
         read_urls(str(path))
-    assert "write # before what is not to be counted" in str(refused.value)
+    assert "write # before the rest" in str(refused.value)
 
 
 def test_lines_that_count_nothing_stay_legal(tmp_path):

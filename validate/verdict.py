@@ -33,6 +33,7 @@ import numpy as np
 from scipy import stats
 
 from crawltwin.model.checks import FloatArray
+from crawltwin.model.measures import PROBABILITIES, unit_of
 from validate.parts import Part, words_of
 
 Word = Literal["equivalent", "different", "inconclusive"]
@@ -139,8 +140,9 @@ class Comparison:
 class Verdict:
     """What may be said about one comparison.
 
-    `low` and `high` are the one-sided confidence bounds of the simulated value, each at the plan's confidence: the
-    verdict is `equivalent` exactly when both lie inside `solved` +- `margin`. `p_difference` is Holm's adjusted value,
+    `low` and `high` are the one-sided confidence bounds of the simulated value, each at the plan's confidence, where
+    they are possible (no share below 0 or above 1): the verdict is `equivalent` exactly when both, before that, lie
+    inside `solved` +- `margin`. `p_difference` is Holm's adjusted value,
     of a number that is not yet known as well as planned divided by the part of the level that it may use.
     `more_pages` estimates what is missing where the verdict is `inconclusive`; None where no length would do.
     """
@@ -158,8 +160,7 @@ class Verdict:
         """The verdict in words."""
         if self.word != "inconclusive":
             return self.word
-        missing = "more pages than can be told" if self.more_pages is None else f"{self.more_pages:,} more pages"
-        return f"inconclusive (needs {missing})"
+        return f"inconclusive (needs {pages_needed(self.more_pages)})"
 
     def to_json(self) -> dict[str, Any]:
         """The contract's six values, and what they rest on; None for what was not seen and for infinite bounds."""
@@ -225,9 +226,42 @@ def judge(
         missing = None
         if word == "inconclusive":
             missing = missing_pages(found, alpha, power, found.split_pages or pages, len(comparisons) / share)
-        middle = 0.0 if math.isinf(reach) else found.simulated
-        verdicts.append(Verdict(found, middle - reach, middle + reach, word, found.p_equivalence, float(p), missing))
+        ends = (-math.inf, math.inf) if math.isinf(reach) else _possible(found, reach)
+        verdicts.append(Verdict(found, *ends, word, found.p_equivalence, float(p), missing))
     return tuple(verdicts)
+
+
+def _possible(found: Comparison, reach: float) -> tuple[float, float]:
+    """The bounds of the simulated value, cut to what the measure can be; a value that is beyond stays inside."""
+    low, high = found.simulated - reach, found.simulated + reach
+    if unit_of(found.measure) not in ("", "cost"):
+        low = max(low, min(0.0, found.simulated))
+    if found.measure in PROBABILITIES:
+        high = min(high, max(1.0, found.simulated))
+    return low, high
+
+
+def pages_needed(more: int | None) -> str:
+    """How many more pages would decide, in words: an estimate, so two digits, rounded up.
+
+    Examples
+    --------
+    >>> pages_needed(52_655_584), pages_needed(87), pages_needed(None)
+    ('about 53,000,000 more pages', 'about 87 more pages', 'more pages than can be told')
+    """
+    return "more pages than can be told" if more is None else f"about {round_up(more):,} more pages"
+
+
+def round_up(pages: int) -> int:
+    """An estimate of pages to two digits, rounded up.
+
+    Examples
+    --------
+    >>> round_up(52_655_584), round_up(99), round_up(991)
+    (53000000, 99, 1000)
+    """
+    step = int(10 ** max(len(str(pages)) - 2, 0))
+    return -(-pages // step) * step
 
 
 def holm(p_values: Sequence[float]) -> FloatArray:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from crawltwin.plan.wording import with_interval
+from crawltwin.plan.wording import Kind, listed, with_interval
 from crawltwin.report import Block, Cell, Column, Points, Report, Section, Table, Text, Tone, gather
 from validate.cross_check import CrossCheck
 from validate.parts import words_of
-from validate.verdict import Verdict, overall
+from validate.verdict import Verdict, overall, round_up
 
 VERDICT_TONES: dict[str, Tone] = {"equivalent": "good", "different": "bad", "inconclusive": "warn"}
 
@@ -113,20 +113,27 @@ def _scenario_section(result: CrossCheck, index: int, count: int) -> Section:
 
 
 def _table(caption: str, verdicts: Sequence[Verdict], name: str) -> Table:
-    numbers = ("solved", "simulated (low to high)", "margin", "score", "pages missing")
+    """The numbers of one comparison; pages that are missing have a column where something is open."""
+    numbers = ("solved", "simulated (low to high)", "margin", "score")
+    undecided = any(one.word == "inconclusive" for one in verdicts)
     return Table(
         caption,
-        ["measure", "part", "verdict", *[Column(head, "number") for head in numbers]],
+        [
+            "measure",
+            "part",
+            "verdict",
+            *[Column(head, "number") for head in (*numbers, *["pages missing"] * undecided)],
+        ],
         [
             (
                 f"{words_of(one.comparison.measure)}{' (by splitting)' if one.comparison.split_pages else ''}",
                 str(one.comparison.part),
                 Cell(one.word, tone=VERDICT_TONES[one.word]),
                 one.comparison.solved,
-                _simulated(one),
+                simulated(one),
                 Cell(one.comparison.margin, f"{one.comparison.margin:.2g}"),
                 _score(one.comparison.score),
-                pages_missing(one),
+                *[pages_missing(one)] * undecided,
             )
             for one in verdicts
         ],
@@ -138,13 +145,33 @@ def pages_missing(one: Verdict) -> Cell:
     """How many more pages would decide, where that is open."""
     if one.word != "inconclusive":
         return Cell(None)
-    return Cell(None, "more than can be told") if one.more_pages is None else Cell(one.more_pages)
+    return (
+        Cell(None, "more than can be told")
+        if one.more_pages is None
+        else Cell(one.more_pages, f"{round_up(one.more_pages):,}")
+    )
 
 
-def _simulated(one: Verdict) -> Cell:
+def simulated(one: Verdict, kind: Kind = "number") -> Cell:
     """The simulated value with its bounds, to the place that they allow; nothing where no case was seen."""
     seen = one.comparison.seen
-    return Cell(None) if seen is None else Cell(seen, with_interval(seen, one.low, one.high))
+    if seen is None:
+        return Cell(None)
+    few = "" if math.isfinite(one.high - one.low) else " (too few cases for bounds)"
+    return Cell(seen, with_interval(seen, one.low, one.high, kind=kind) + few)
+
+
+def simulated_head(result: CrossCheck) -> str:
+    """Above the simulated values: with the confidence of their bounds, where there are any."""
+    known = any(math.isfinite(one.high - one.low) for one in result.verdicts)
+    return f"simulated ({result.plan.confidence:.0%})" if known else "simulated"
+
+
+def left_open(result: CrossCheck) -> str:
+    """What the simulation was too short to check: up to three measures by name, or how many numbers."""
+    open_ones = [one.comparison.measure for one in result.verdicts if one.word == "inconclusive"]
+    names = [words_of(measure) for measure in dict.fromkeys(open_ones)]
+    return listed(names) if 0 < len(names) <= 3 else f"{len(open_ones)} of {len(result.verdicts)} numbers"
 
 
 def _score(score: float) -> Cell:

@@ -33,6 +33,19 @@ _UNITS = {
     "indexed": (100.0, "% of today's"),
 }
 """What a measure is multiplied by to be shown or typed, and its unit then."""
+_COLUMNS = {
+    "loss_rate": "lost_pages_per_second",
+    "obsolete_rate": "stale_pages_per_second",
+    "lost": "lost_share",
+    "stale": "stale_share",
+    "response": "seconds_in_system",
+    "robots": "mean_robots",
+    "idle": "idle_share",
+    "pages": "mean_pages",
+    "arrival_rate": "delivered_pages_per_second",
+    "indexed": "indexed_share_of_today",
+}
+"""Columns of the table that is saved: plain numbers, their units in the names."""
 _WEIGHTS = {
     "loss": ("a lost page", "times pages lost per second"),
     "obsolescence": ("a stale page", "times pages stale per second"),
@@ -52,6 +65,7 @@ def explore_page(found: Explored) -> str:
         "keys": KEYS,
         "criteria": CRITERIA,
         "labels": list(labels.items()),
+        "columns": [(key, _COLUMNS[key]) for key in (*KEYS, *(["indexed"] if found.indexed_today else []))],
         "indexedToday": found.indexed_today,
         "factors": {key: factor for key, (factor, _) in units.items()},
         "units": {key: unit for key, (_, unit) in units.items()},

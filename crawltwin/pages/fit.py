@@ -78,7 +78,7 @@ def fit_report(
         title=f"Fit of {_name(result)}",
         summary=[
             f"**{words.capitalize()} fit**: {result.chosen.name}, {result.process.phases} phases.",
-            f"{rate.value:.4g} pages per second (95% from {rate.low:.4g} to {rate.high:.4g}).",
+            f"Delivered: {with_interval(rate.value, rate.low, rate.high, kind='rate')} (95% in brackets).",
             *map(_sentence, result.goodness.words),
         ],
         sections=[
@@ -91,7 +91,7 @@ def fit_report(
         ],
         provenance=gather([result.scenario()], seeds=[result.seed], sources=sources),
         command=command or f"crawltwin fit {_name(result)}",
-        unconfirmed=[*map(_sentence, result.warnings)],
+        unconfirmed=[*map(_sentence, [*result.warnings, *_not_agreed(replayed)])],
     )
 
 
@@ -304,15 +304,17 @@ def _goodness(result: FitResult) -> list[Block]:
         correlations(result),
         dispersion(result),
         Table("Tests of the residuals", ["what", Column("size", "number"), Column("p", "number")], rows),
-        _intervals("Numbers of the trace, intervals by block bootstrap", result.numbers),
-        _intervals("Numbers of the fitted process, intervals by refits", result.model_numbers),
+        _intervals("Numbers of the trace", "block bootstrap", result.numbers),
+        _intervals("Numbers of the fitted process", "refits", result.model_numbers),
     ]
 
 
-def _intervals(caption: str, numbers: Mapping[str, Interval]) -> Table:
+def _intervals(caption: str, how: str, numbers: Mapping[str, Interval]) -> Table:
+    """Numbers with their intervals, and how those were found; only the numbers where there is none."""
+    known = any(math.isfinite(one.high - one.low) for one in numbers.values())
     return Table(
-        caption,
-        ["number", Column("value (95%)", "number")],
+        f"{caption}, intervals by {how}" if known else f"{caption}, without intervals",
+        ["number", Column("value (95%)" if known else "value", "number")],
         [
             (words, Cell(one.value, with_interval(one.value, one.low, one.high, kind=kind)))
             for name, one in numbers.items()
@@ -320,6 +322,11 @@ def _intervals(caption: str, numbers: Mapping[str, Interval]) -> Table:
             if math.isfinite(one.value)
         ],
     )
+
+
+def _not_agreed(check: LossAgreement | None) -> list[str]:
+    """What the replayed losses leave open, or deny."""
+    return [] if check is None or check.verdict == "equivalent" else [check.words]
 
 
 def _replayed(check: LossAgreement) -> list[Block]:

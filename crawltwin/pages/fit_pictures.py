@@ -43,8 +43,15 @@ def gaps_over_time(result: FitResult) -> Figure:
     return draw(
         "gaps-over-time",
         paint,
-        f"Gaps between pages over time; cut at pauses (dashed): {result.cleaning.pauses}.",
+        f"Gaps between pages over time; {_cut(result.cleaning.pauses)}.",
         f"Points of gaps from {y.min():.3g} to {y.max():.3g} seconds over {in_time(float(seconds[-1]))}.",
+    )
+
+
+def _cut(pauses: int) -> str:
+    """How many pauses were cut out, in words."""
+    return (
+        "no pause was cut" if not pauses else f"{pauses} {'pause was' if pauses == 1 else 'pauses were'} cut (dashed)"
     )
 
 

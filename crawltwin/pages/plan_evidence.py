@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario
-from crawltwin.pages.crosscheck import VERDICT_TONES
+from crawltwin.model import MEASURES, SCALAR_MEASURES, Scenario, ThresholdPolicy
+from crawltwin.pages.crosscheck import VERDICT_TONES, left_open, simulated, simulated_head
 from crawltwin.pages.fit_pictures import pace_picture
 from crawltwin.pages.plan_pictures import backlog_picture, doubt_picture
 from crawltwin.pages.regions import sweep_in_words, sweep_picture
@@ -16,7 +16,7 @@ from crawltwin.plan.evidence.finish import FINISH_HEADINGS
 from crawltwin.plan.result import Plan
 from crawltwin.plan.what_if.polling import HEADINGS
 from crawltwin.plan.what_if.variations import present
-from crawltwin.plan.wording import in_percent, in_time, kind_of, with_interval
+from crawltwin.plan.wording import in_percent, in_time, instruction, kind_of, with_interval
 from crawltwin.report import Block, Cell, Column, Note, Table, Text
 
 
@@ -43,7 +43,9 @@ def doubt_blocks(found: Plan) -> list[Block]:
     spreads = {"cost": doubt.cost, **doubt.measures}
     others: list[Block] = []
     if rows:
-        others = [Table("Other policies beside it", heads, rows), doubt_picture(found.policy, doubt)]
+        other = doubt.rivals[0].policy
+        told = f"`{other}` is short for: {instruction(ThresholdPolicy.from_text(other), found.scenario.capacity)}"
+        others = [Table("Other policies beside it", heads, rows), Text(told), doubt_picture(found.policy, doubt)]
     return [
         Text(
             "The log is one stretch of crawling; another would have come out differently. So it was cut into blocks "
@@ -174,7 +176,7 @@ def check_blocks(found: Plan) -> list[Block]:
             Note(
                 "Solved against simulated: "
                 + (
-                    "not checked in every number, too few pages were simulated."
+                    f"too few pages were simulated to check {left_open(check)}."
                     if check.verdict == "inconclusive"
                     else f"{check.verdict}."
                 ),
@@ -186,14 +188,14 @@ def check_blocks(found: Plan) -> list[Block]:
                     "measure",
                     "verdict",
                     Column("solved", "number"),
-                    Column(f"simulated ({check.plan.confidence:.0%})", "number"),
+                    Column(simulated_head(check), "number"),
                 ],
                 [
                     (
                         MEASURES[one.comparison.measure].words,
                         Cell(one.word, tone=VERDICT_TONES[one.word]),
                         _amount(one.comparison.measure, one.comparison.solved),
-                        _amount(one.comparison.measure, one.comparison.seen, one.low, one.high),
+                        simulated(one, kind_of(one.comparison.measure)),
                     )
                     for one in check.verdicts
                     if one.comparison.measure in SCALAR_MEASURES

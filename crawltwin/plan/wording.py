@@ -92,12 +92,14 @@ def unit_of_rate(rate: float) -> tuple[float, str]:
 
 
 def in_percent(share: float) -> str:
-    """A share as a percentage with three digits at most, never a bare 0 for something that is not 0.
+    """A share as a percentage with three digits, never a bare 0 or 100 for something that is not all or nothing.
 
     Examples
     --------
     >>> in_percent(0.01234), in_percent(0.0), in_percent(2e-7)
     ('1.23%', '0%', 'less than 0.001%')
+    >>> in_percent(0.999867), in_percent(1.0), in_percent(1 - 2e-7)
+    ('99.987%', '100%', 'more than 99.999%')
     """
     return with_interval(share, kind="share")
 
@@ -122,10 +124,17 @@ def with_interval(
     if kind == "share" and 0 < value < 1e-5:
         return "less than 0.001%" + (f" (up to {_digits(100 * high, 3)}%)" if high >= 1e-5 else "")
     if not (math.isfinite(low) and math.isfinite(high)) or high - low <= 1e-9 * abs(value):
-        return _digits(factor * value, 3) + unit
+        return _near_all(value) if kind == "share" and 0.9995 <= value < 1 else _digits(factor * value, 3) + unit
     text, *ends = (rounded(factor * one, factor * low, factor * high) for one in (value, low, high))
     interval = f" ({ends[0]} to {ends[1]})"
     return text + unit + interval if kind == "share" else text + interval + unit
+
+
+def _near_all(share: float) -> str:
+    """A share just below 1, told by what is missing: two digits of that."""
+    if share > 1 - 1e-5:
+        return "more than 99.999%"
+    return f"{100 * share:.{1 - math.floor(math.log10(100 * (1 - share)))}f}%"
 
 
 def _unit(value: float, kind: Kind) -> tuple[float, str]:

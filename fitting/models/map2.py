@@ -227,17 +227,19 @@ def from_moments(mean: float, scv: float, decay: float, third: float | None = No
         wanted["lag1"] = lag1
         low, high = lag1_bounds(c2)
         if not (low <= lag1 < high or (lag1 == 0 and low == high)):
-            side = f"below (c2 - 1)/(2 c2) = {high:.6g}" if lag1 >= high and c2 > 1 else f"in [{low:.6g}, {high:.6g}]"
+            got, least, most = _told(lag1, low, high)
+            side = f"below (c2 - 1)/(2 c2) = {most}" if lag1 >= high and c2 > 1 else f"in [{least}, {most}]"
             broken.append(
-                f"the lag-1 correlation must be {side}, whatever the third moment, at c2 = {c2:.6g}; got {lag1:.6g}"
+                f"the lag-1 correlation must be {side}, whatever the third moment, at c2 = {c2:.3g}; got {got}"
             )
     m3 = _third(mean, c2, third, broken)
     low, high = decay_bounds(mean, c2, m3)
     gamma = min(max(decay, low), high if high < 1 else 1 - _SLOWEST)
     if gamma != decay:
+        got, least, most = _told(decay, low, high)
         broken.append(
-            f"the decay of the correlations must be at least {low:.6g} and "
-            f"{'below' if high >= 1 else 'at most'} {high:.6g} with these three moments; got {decay:.6g}"
+            f"the decay of the correlations must be at least {least} and "
+            f"{'below' if high >= 1 else 'at most'} {most} with these three moments; got {got}"
         )
     rates = _rates(mean, c2, m3)
     pair = None if rates is None else _canonical(mean, rates, gamma)
@@ -254,17 +256,25 @@ def from_moments(mean: float, scv: float, decay: float, third: float | None = No
     return Map2(D0, D1, Verdict(not broken, tuple(broken), wanted, nearest))
 
 
+def _told(value: float, *bounds: float) -> tuple[str, ...]:
+    """A value and its bounds with three digits, or with as many as tell it from them."""
+    texts = [tuple(f"{one:.{digits}g}" for one in (value, *bounds)) for digits in range(3, 18)]
+    return next((found for found in texts if found[0] not in found[1:]), texts[-1])
+
+
 def _third(mean: float, scv: float, third: float | None, broken: list[str]) -> float:
     if abs(scv - 1) < 1e-9:
         if third is not None and abs(third / (6 * mean**3) - 1) > 1e-6:
-            broken.append(f"the third moment must be 6 m^3 = {6 * mean**3:.6g} at c2 = 1; got {third:.6g}")
+            got, only = _told(third, 6 * mean**3)
+            broken.append(f"the third moment must be 6 m^3 = {only} at c2 = 1; got {got}")
         return 6 * mean**3
     chosen = gamma_third_moment(mean, scv) if third is None else third
     low, high = third_moment_bounds(mean, scv)
     inside = low * (1 + _EDGE) if scv > 1 else low
     if chosen < inside or chosen > high:
-        bound = f"above {low:.6g}" if high == math.inf else f"in [{low:.6g}, {high:.6g}]"
-        broken.append(f"the third moment must be {bound} at c2 = {scv:.6g}; got {chosen:.6g}")
+        got, least, most = _told(chosen, low, high)
+        bound = f"above {least}" if high == math.inf else f"in [{least}, {most}]"
+        broken.append(f"the third moment must be {bound} at c2 = {scv:.3g}; got {got}")
         # Just inside, where the two rates are still apart by more than rounding.
         width = low if high == math.inf else high - low
         chosen = min(max(chosen, low + 1e-6 * width), high if high == math.inf else high - 1e-6 * width)

@@ -323,6 +323,12 @@ def test_the_policy_and_the_table_can_be_saved(open_page, path, optimum, tmp_pat
     rows = json.loads(found["save-json"])
     assert found["save-table"].count("\n") == len(rows) + 1
     assert rows[0]["policy"] == _short(optimum.best)
+    # Every number has its unit in the name of its column: shares are shares, times are seconds.
+    solved = solve(optimum.scenario.replace(policy=optimum.best.policy))
+    assert rows[0]["lost_share"] == pytest.approx(solved["loss_probability"], rel=1e-4)
+    assert rows[0]["seconds_in_system"] == pytest.approx(solved["mean_sojourn_served"], rel=1e-4)
+    assert rows[0]["delivered_pages_per_second"] == pytest.approx(solved["arrival_rate"], rel=1e-4)
+    assert found["save-table"].splitlines()[0].split(",") == list(rows[0])
     assert opened.page.get_attribute("header a", "href") == "report.html"
 
 

@@ -46,6 +46,20 @@ def test_prints(open_page, page_file: Path) -> None:
     assert opened.page.pdf(format="A4").startswith(b"%PDF")
 
 
+def test_a_sheet_of_paper_has_the_light_colours_and_whole_tables(open_page, page_file: Path) -> None:
+    light = open_page(page_file)
+    colours = """() => ["--good", "--bad", "--line", "--series-1"].map(
+        name => getComputedStyle(document.documentElement).getPropertyValue(name).trim())"""
+    wanted = light.page.evaluate(colours)
+    opened = open_page(page_file, dark=True)
+    assert opened.page.evaluate(colours) != wanted
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    assert opened.page.evaluate(colours) == wanted
+    # Chromium leaves buttons out of a heading that is repeated on the next sheet.
+    assert opened.page.eval_on_selector("thead button", "element => getComputedStyle(element).display") == "contents"
+    assert opened.page.eval_on_selector(".scroll.short", "element => getComputedStyle(element).breakInside") == "avoid"
+
+
 def test_the_checks_can_fail(open_page, tmp_path: Path) -> None:
     bad = tmp_path / "bad.html"
     bad.write_text(

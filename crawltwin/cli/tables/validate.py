@@ -90,5 +90,7 @@ def _summary(name: str, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:
     words = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     missing = [one.more_pages for one in verdicts if one.more_pages is not None]
     if missing:
-        words += f" (needs {max(missing):,} more pages)"
+        from validate.verdict import pages_needed
+
+        words += f" (needs {pages_needed(max(missing))})"
     return (name.replace("_", " "), "", "", "", words)

@@ -23,7 +23,8 @@ GAUGES = (
     ("crawltwin_test_faster", "faster", "CUSUM against a faster pace"),
     ("crawltwin_test_threshold", "threshold", "Where the alarm goes off"),
 )
-_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46em;margin:2em auto;padding:0 1em;overflow-wrap:anywhere}
+_STYLE = """:root{color-scheme:light dark}
+body{font:16px/1.5 system-ui,sans-serif;max-width:46em;margin:2em auto;padding:0 1em;overflow-wrap:anywhere}
 body{color:#1b1f24;background:#fff}
 button{font:inherit;padding:.2em 1em;min-height:2.2em}
 table{border-collapse:collapse}
@@ -37,6 +38,7 @@ _SCRIPT = """
 const button = document.querySelector("button"), said = document.querySelector("#state");
 let paused = false;
 button.hidden = false;
+said.textContent = "Renewed every five seconds.";
 button.addEventListener("click", () => {
   paused = !paused;
   button.textContent = paused ? "Go on" : "Pause";
@@ -124,7 +126,8 @@ def page(summary: dict[str, Any]) -> str:
         f"<!doctype html><html lang=en><meta charset=utf-8>"
         f"<meta name=viewport content='width=device-width, initial-scale=1'><title>{_title(summary)}</title>"
         f"<link rel=icon href=data:,><style>{_STYLE}</style><main><h1>The crawl now</h1>"
-        f"<p><button type=button hidden>Pause</button> <span id=state role=status>As it was asked for.</span></p>"
+        f"<p><button type=button hidden>Pause</button> "
+        f"<span id=state role=status>As it was when the page was opened.</span></p>"
         f"<table id=numbers>{table}</table><h2>Alarms</h2>"
         f"<div id=alarms aria-live=polite>{f'<ul>{alarms}</ul>' if alarms else '<p>None.</p>'}</div></main>"
         f"<script>{_SCRIPT}</script></html>"

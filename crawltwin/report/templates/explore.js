@@ -211,6 +211,7 @@ const update = () => {
   byId("refused").hidden = wrong.length + ignored.length === 0;
   byId("refused").textContent = [
     ...wrong.map((input) => `${input.labels[0].textContent} must be a number from 0 up, at most 1e100.`),
+    ...(wrong.length ? ["Until then the answer is that of the values before."] : []),
     ...(ignored.length ? [`The address holds no usable value for: ${ignored.join("; ")}. The plan's are taken.`] : []),
   ].join(" ");
   ignored = [];
@@ -277,7 +278,7 @@ const update = () => {
     "No policy keeps the limits. Every policy (faint), the nearest one (diamond).";
   byId("levels-caption").textContent = "Share of time with each number of pages in the system, under the " +
     (best ? "best policy now." : `nearest policy, ${now.n}: none keeps the limits.`);
-  shown = { best: best && now, cost: best && price, rows: items.map((p) => [p.n, cost(p, w), ...data.keys.map((key) => value(p, key))]) };
+  shown = { best: best && now, cost: best && price, rows: items.map((p) => [p.n, cost(p, w), ...data.columns.map(([key]) => value(p, key))]) };
   for (const id of ["save-policy", "save-table", "save-json"]) byId(id).disabled = !best;
   for (const input of limitInputs) {
     const known = policies.map((p) => amount(p, input.dataset.limit)).filter((own) => own !== null);
@@ -305,7 +306,7 @@ byId("save-policy").addEventListener("click", () => shown.best && save("policy.j
   format: "crawltwin policy 1", words: shown.best.w, table: shown.best.t, threads_per_robot: data.share,
   capacity: shown.best.t.length - 1, cost: shown.cost,
 }, null, 1)));
-const heads = ["policy", "cost", ...data.keys];
+const heads = ["policy", "cost", ...data.columns.map(([, name]) => name)];
 byId("save-table").addEventListener("click", () => save("front.csv", "text/csv",
   [heads, ...shown.rows].map((row) => row.map((cell) => (String(cell ?? "").includes(",") ? `"${cell}"` : cell ?? "")).join(",")).join("\n") + "\n"));
 byId("save-json").addEventListener("click", () => save("front.json", "application/json",

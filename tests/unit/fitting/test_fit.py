@@ -1,15 +1,18 @@
 """The whole road: a log in, a result and a scenario out, in the contract's shape."""
 
+import dataclasses
 import json
+import math
 
 import numpy as np
 import pytest
 
 from crawltwin.cli.main import main
-from crawltwin.model import InputError, Scenario
+from crawltwin.model import InputError, Interval, Scenario
 from crawltwin.pages.fit import fit_report
-from crawltwin.report import render
+from crawltwin.report import Table, render
 from fitting import FitOptions, fit
+from validate.logs.losses import LossAgreement, LossRow
 
 HOSTILE = "http://a.org/<script>alert(1)</script>**x**[y](https://z)`q`"
 
@@ -168,3 +171,21 @@ def test_bad_input_is_exit_code_2_and_writes_nothing(capsys, log, tmp_path, word
     assert message in errors
     assert "Traceback" not in errors
     assert not out.exists()
+
+
+@pytest.mark.parametrize(("verdict", "count"), [("equivalent", 0), ("inconclusive", 1), ("different", 1)])
+def test_losses_that_were_not_confirmed_stand_where_the_page_says_what_was_not(result, verdict, count):
+    replayed = LossAgreement(20, (LossRow(0.8, 0.38, 0.31, 0.44, 0.381, 0.0349, verdict),), 1, 1000)
+    told = fit_report(result, replayed=replayed).unconfirmed
+    assert sum("lost" in sentence for sentence in told) == count
+
+
+def test_a_table_promises_intervals_only_where_it_has_some(result):
+    def last_table(found):
+        tables = [block for block in fit_report(found).every_block() if isinstance(block, Table)]
+        return next(one for one in tables if one.caption.startswith("Numbers of the fitted process"))
+
+    bare = {name: Interval(one.value, math.nan, math.nan, 0.95) for name, one in result.model_numbers.items()}
+    assert "refits" in last_table(result).caption
+    table = last_table(dataclasses.replace(result, model_numbers=bare))
+    assert (table.caption, table.columns[1].name) == ("Numbers of the fitted process, without intervals", "value")

@@ -1,5 +1,6 @@
 """Pages and notes speak in words: no raw names of numbers, a unit with every rate."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -7,7 +8,7 @@ import pytest
 
 from crawltwin.model import SCALAR_MEASURES, examples
 from crawltwin.model.measures import unit_of
-from crawltwin.pages.crosscheck import crosscheck_report
+from crawltwin.pages.crosscheck import crosscheck_report, left_open, simulated, simulated_head
 from crawltwin.plan.wording import kind_of, with_interval
 from crawltwin.report.blocks import Note, Points, Table, Text
 from crawltwin.report.html import to_html
@@ -98,3 +99,32 @@ def test_long_cells_of_wide_tables_are_told_to_the_style(checked):
     page = to_html(crosscheck_report([checked], "crawltwin validate paper.toml"))
     assert 'class="sortable wide"' in page
     assert re.search(r'<td class="text long"', page)
+
+
+def test_pages_that_are_missing_have_a_column_only_where_something_is_open(checked):
+    def heads(own):
+        report = crosscheck_report([own], "crawltwin validate paper.toml")
+        table = next(block for block in report.every_block() if isinstance(block, Table) and "numbers" in block.name)
+        assert {len(row) for row in table.rows} == {len(table.columns)}
+        return [column.name for column in table.columns]
+
+    settled = tuple(replace(one, word="equivalent", more_pages=None) for one in checked.verdicts)
+    assert heads(checked)[-1] == "pages missing"
+    assert "pages missing" not in heads(replace(checked, verdicts=settled, approach=()))
+
+
+def test_a_number_without_bounds_is_told_as_such_and_the_heading_promises_none(checked):
+    bare = tuple(replace(one, low=-math.inf, high=math.inf) for one in checked.verdicts)
+    own = replace(checked, verdicts=bare)
+    assert simulated_head(checked) == "simulated (99%)"
+    assert simulated_head(own) == "simulated"
+    assert simulated(bare[0]).shown.endswith(" (too few cases for bounds)")
+    assert "too few" not in simulated(checked.verdicts[0]).shown
+
+
+def test_what_is_left_open_is_named_where_it_is_little(checked):
+    good = [replace(one, word="equivalent") for one in checked.verdicts]
+    good[0] = replace(good[0], word="inconclusive")
+    assert left_open(replace(checked, verdicts=tuple(good))) == "arrival rate"
+    bad = tuple(replace(one, word="inconclusive") for one in good)
+    assert left_open(replace(checked, verdicts=bad)) == f"{len(bad)} of {len(bad)} numbers"

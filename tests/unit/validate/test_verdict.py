@@ -173,3 +173,23 @@ def test_scores_are_standard_normal_for_any_freedom():
 def test_json_has_the_contracts_keys():
     found = judge([comparison(0.1)])[0].to_json()
     assert {"solved", "simulated", "low", "high", "margin", "verdict"} <= set(found)
+
+
+def test_bounds_are_where_the_measure_can_be_and_leave_the_verdict_alone():
+    rare = Comparison("loss_probability", "", 2e-5, 1e-5, 3e-5, 99, margin=0.005)
+    nearly_all = Comparison("success_probability", "", 0.99998, 0.99999, 3e-5, 99, margin=0.005)
+    short = Comparison("mean_sojourn_obsolete", "", 1.4, 1.0, 2.0, 99, margin=0.2)
+    verdicts = judge([rare, nearly_all, short], pages=1000)
+    assert [one.word for one in verdicts] == ["equivalent", "equivalent", "inconclusive"]
+    assert (verdicts[0].low, verdicts[1].high, verdicts[2].low) == (0.0, 1.0, 0.0)
+    # The other ends are Student's, and a cost may be anything.
+    assert verdicts[0].high == pytest.approx(1e-5 + 3e-5 * stats.t.ppf(0.99, 99))
+    (cost,) = judge([Comparison("cost", "", 1.0, 1.0, 2.0, 99, margin=0.2)])
+    assert cost.low < 0
+
+
+def test_pages_that_are_missing_are_told_to_two_digits():
+    (verdict,) = judge([comparison(0.2, error=1.0, margin=2.0)], 0.99, 0.9, pages=1000)
+    told = int("".join(letter for letter in verdict.needs if letter.isdigit()))
+    assert verdict.more_pages <= told < 1.1 * verdict.more_pages
+    assert len(str(told).rstrip("0")) <= 2

@@ -162,14 +162,16 @@ class Calibration(Drawn):
         return f"{word}: {self.count} random scenarios, {self.false_alarms} false alarms, {self.pages:,} pages"
 
     def to_frame(self) -> pd.DataFrame:
-        """Every score, tidy and long: sample, rank, score, normal quantile of its rank."""
+        """Every score, tidy and long: sample, score, normal quantile of its rank."""
         import pandas as pd
 
         rows = []
         for one in (self.pooled, *self.by_measure):
             for score, expected in zip(*probability_plot(one.scores), strict=True):
                 rows.append({"sample": one.name, "score": score, "normal": expected})
-        return pd.DataFrame(rows)
+        frame = pd.DataFrame(rows)
+        frame.attrs["units"] = dict.fromkeys(("score", "normal"), "standard errors")
+        return frame
 
     def write_outliers(self, folder: str | Path) -> tuple[Path, ...]:
         """A scenario file for each scenario that stands out."""

@@ -226,12 +226,14 @@ class FitResult(Drawn):
         return as_service(law, law.mean / wanted)
 
     def to_frame(self) -> pd.DataFrame:
-        """The rivals as a table, best BIC first."""
+        """The rivals as a table, best BIC first; likelihoods are natural logarithms of densities per second."""
         import pandas as pd
 
         columns = ["name", "method", "order", "parameters", "log_likelihood", "aic", "bic", "held_out", "converged"]
         rows = [{**c.to_json(), "chosen": c is self.chosen} for c in self.candidates]
-        return pd.DataFrame(rows, columns=[*columns, "chosen"]).sort_values("bic", ignore_index=True)
+        frame = pd.DataFrame(rows, columns=[*columns, "chosen"]).sort_values("bic", ignore_index=True)
+        frame.attrs["units"] = {"order": "phases", "log_likelihood": "nats", "held_out": "nats per gap"}
+        return frame
 
     def to_json(self) -> dict[str, Any]:
         """One plain dictionary: ``trace``, ``batch_sizes``, ``candidates``, ``chosen`` and the rest."""

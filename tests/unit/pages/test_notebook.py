@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import json
 import pickle
+import re
 import subprocess
 import sys
 from functools import cache
@@ -121,6 +122,15 @@ def test_those_that_can_be_drawn_are_those_with_pictures():
     assert drawn == set(RESULTS) & set(PICTURES)
 
 
+def test_the_page_on_notebooks_names_every_picture():
+    page = (REPOSITORY / "docs" / "how-to.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:3] for line in page.partition("| result | pictures |")[2].splitlines()[2:] if "|" in line]
+    told = {
+        name: re.findall(r"`(\w+)`", pictures) for names, pictures in rows for name in re.findall(r"`(\w+)`", names)
+    }
+    assert told == {name: list(pictures) for name, pictures in PICTURES.items()}
+
+
 def test_a_picture_of_another_name_is_answered_by_the_names():
     with pytest.raises(InputError, match="picture must be one of levels, sojourn; got 'level'"):
         result("Solution").plot("level")
@@ -178,6 +188,7 @@ def test_a_fit_has_its_diagnostics(tmp_path):
     path.write_text(demo_log(deliveries=1_500), encoding="utf-8")
     found = fit(read_log(path), options=FitOptions(repetitions=20, refits=0))
     assert "pages per second" in found._repr_html_()
+    assert found.to_frame().attrs["units"]["held_out"] == "nats per gap"
     for picture in PICTURES["FitResult"]:
         assert "<svg" in found.plot(picture).svg
 

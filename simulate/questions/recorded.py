@@ -17,6 +17,7 @@ trace and are averaged inside each batch.
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,11 @@ from simulate.sample.replications import Job
 from simulate.sample.result import SimulationResult
 from simulate.sample.settings import SimulationSettings
 from simulate.sample.simulation import Request, run_job
+
+WAY_OUT = (
+    "A crawler's log is no trace: crawltwin fit LOG and crawltwin plan LOG read it and replay it themselves, and "
+    "docs/simulation.md shows how to make a trace of it"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +139,8 @@ class RecordedTrace:
         """
         table = _table(Path(path))
         if "time" not in table:
-            raise InputError(
-                f"the trace must have a column time; got {', '.join(map(str, table.columns))} in {str(path)!r}"
-            )
+            found = textwrap.shorten(", ".join(map(str, table.columns)), 120, placeholder=" ...")
+            raise InputError(f"the trace must have a column time; got {found} in {str(path)!r}. {WAY_OUT}")
         by_page = [name for name in ("bytes", "batch") if name in table]
         if not by_page:
             return cls(table["time"], table.get("pages"), table.get("robot"))
@@ -282,4 +287,6 @@ def _table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
     except (ValueError, OSError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"the trace must be a CSV or Parquet table; got {str(path)!r}: {error}") from None
+        raise InputError(
+            f"the trace must be a CSV or Parquet table; got {str(path)!r}: {str(error).strip()}. {WAY_OUT}"
+        ) from None

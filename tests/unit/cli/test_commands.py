@@ -167,7 +167,7 @@ def test_wrong_arguments_end_in_exit_code_2(arguments, words, paper, capsys):
     assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["solve"], ["solve", "x", "--method", "magic"], ["--wrong"]])
+@pytest.mark.parametrize("arguments", [["nonsense"], ["solve"], ["solve", "x", "--method", "magic"], ["--wrong"]])
 def test_usage_errors_end_in_exit_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         main(arguments)

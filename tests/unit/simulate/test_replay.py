@@ -124,6 +124,11 @@ def test_files_of_batches_and_of_pages(tmp_path: Path):
         RecordedTrace.read(tmp_path / "both.csv")
     with pytest.raises(InputError, match="the trace must have a column time; got when"):
         RecordedTrace.read(tmp_path / "bad.csv")
+    (tmp_path / "crawl.log").write_text(
+        4 * "2024-01-02T03:04:05.678Z 200 90 http://a.org/ L http://a.org/ text/html #012 -\n"
+    )
+    with pytest.raises(InputError, match=r"a column time; got 2024.*A crawler's log is no trace: crawltwin fit LOG"):
+        RecordedTrace.read(tmp_path / "crawl.log")
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(InputError, match="the trace must be a CSV or Parquet table"):
         RecordedTrace.read(tmp_path / "empty.csv")

@@ -10,6 +10,7 @@ from crawltwin.model.errors import InputError
 from fitting.readers.base import CountReader, Reader
 from fitting.readers.columns import show
 from fitting.readers.input.json_objects import ONE_PER_LINE
+from fitting.readers.input.line_blocks import check_line_ends
 from fitting.readers.input.streams import Source
 
 SAMPLE = 256 * 2**10
@@ -58,6 +59,8 @@ def detect(source: Source, formats: Sequence[Reader], counters: Sequence[CountRe
             if head[:2] in (b"\xff\xfe", b"\xfe\xff")
             else "",
         )
+    if score < 1.0:
+        check_line_ends(source)
     counted, counter = best(source, counters) if counters else (0.0, None)
     # A Scrapy log has lines of totals among those of its pages.
     if score > 0.5 and (score >= counted or found.name == "scrapy"):

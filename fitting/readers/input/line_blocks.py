@@ -10,12 +10,15 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from crawltwin.model.errors import InputError
 from fitting.readers.input.streams import Source
 
 BLOCK = 2**20
 """Bytes read at a time."""
 MAX_LINE = 4 * 2**20
 """Longest line that is looked at; records of JSON lines may hold a whole page."""
+LOOKED_AT = 2**16
+"""Bytes that are looked at for the ends of lines."""
 _EMPTY = re.compile(rb"\n[ \t\n]*\n")
 _STEP = 509
 """Every so many bytes of a block one is looked at: where an eighth are ends of lines, most lines are empty."""
@@ -29,12 +32,30 @@ class Block:
     too_long: int
 
 
+def check_line_ends(source: Source) -> None:
+    """Refuse a text whose lines end with carriage returns alone.
+
+    Raises
+    ------
+    InputError
+        With the way out.
+    """
+    head = source.peek(LOOKED_AT)
+    if b"\n" not in head and head.rstrip(b"\r").count(b"\r") > 0:
+        raise InputError.at(
+            source.name,
+            "lines must end with a newline; got carriage returns alone",
+            "Convert them: tr '\\r' '\\n' < LOG > NEW.",
+        )
+
+
 def blocks(source: Source, size: int = BLOCK, max_line: int = MAX_LINE) -> Iterator[Block]:
     """The lines of `source` in blocks of about `size` bytes; Windows line ends become plain ones, empty lines few.
 
     A last line without an end is a block of its own, and the source is marked as cut: it may be still being written.
     The mark of byte order with which Windows begins a text is left out.
     """
+    check_line_ends(source)
     if source.peek(len(BOM_UTF8)) == BOM_UTF8:
         source.read(len(BOM_UTF8))
     carry: list[bytes] = []

@@ -119,7 +119,19 @@ def _streams(name: str, stream: IO[bytes], around: _Around) -> Iterator[Source]:
         raise InputError.at(
             name, f"member must be left out for a file that is no archive (zip, WACZ, tar); got {around.wanted!r}"
         )
+    _pass_over_nul(source)
     yield source
+
+
+def _pass_over_nul(source: Source) -> None:
+    """Pass over the NUL bytes before a log that was cut off (logrotate's copytruncate) while it was written."""
+    count = 0
+    while (head := source.peek(1 << 16))[:1] == b"\0":
+        nul = len(head) - len(head.lstrip(b"\0"))
+        source.read(nul)
+        count += nul
+    if count and head:
+        source.remark = f"{source.name} begins with {count} NUL bytes, as a log that was cut off: they are passed over"
 
 
 def _inside(name: str, packer: str, packed: Packed, around: _Around) -> _Around:

@@ -89,3 +89,20 @@ def test_a_parquet_file_of_no_rows_is_no_hindrance(tmp_path):
     log = read_log([tmp_path / "b.parquet", tmp_path / "a.parquet"])
     assert len(log) == 20
     assert "b.parquet holds no deliveries" in " ".join(log.notes)
+
+
+@pytest.mark.parametrize("count", [1, 700, 300_000])
+def test_nul_bytes_before_a_log_are_passed_over(written, count):
+    """A log that was cut off by copytruncate while its writer kept its place."""
+    rows = "".join(f"{1_706_266_259 + i}.25\n" for i in range(9)).encode()
+    log = read_log(written(b"\0" * count + rows))
+    assert len(log) == 9 and not log.broken
+    assert any(f"begins with {count} NUL bytes" in note for note in log.notes)
+
+
+@pytest.mark.parametrize("log_format", [None, "plain"])
+def test_lines_that_end_with_carriage_returns_alone_are_refused(written, log_format):
+    rows = "".join(f"{1_706_266_259 + i}.25\r" for i in range(9)).encode()
+    with pytest.raises(InputError, match=r"lines must end with a newline; got carriage returns alone.*tr '\\r' '\\n'"):
+        read_log(written(rows), log_format=log_format)
+    assert len(read_log(written(rows.replace(b"\r", b"\r\n")))) == 9

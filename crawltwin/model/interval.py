@@ -62,12 +62,12 @@ def ends_of_draws(values: npt.ArrayLike, confidence: float = 0.95) -> tuple[floa
     (1.0, 39.0)
     """
     draws = np.asarray(values, dtype=np.float64)
-    n, tail = draws.size, (1 - confidence) / 2
+    # To twelve digits: half of 1 - 0.95 is 0.025 and 0.025 of 40 is 1, whatever the rounding.
+    n, tail = draws.size, round((1 - confidence) / 2, 12)
     if not n:
         return math.nan, math.nan
     least, most = float(draws.min()), float(draws.max())
-    # To nine digits: 0.025 of 40 is 1, whatever the rounding.
-    if least == most or round(tail * (n + 1), 9) >= 1:
+    if least == most or tail * (n + 1) >= 1:
         low, high = np.quantile(draws, (tail, 1 - tail), method="weibull")
         return float(low), float(high)
     from scipy.special import stdtrit

@@ -315,5 +315,7 @@ def test_an_example_that_is_near_is_named(capsys):
 
 
 def test_no_command_at_all_shows_the_help(capsys):
-    assert main([]) == 2
+    with pytest.raises(SystemExit) as caught:
+        main([])
+    assert caught.value.code == 2
     assert "a first walk:" in capsys.readouterr().err

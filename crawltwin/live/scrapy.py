@@ -14,6 +14,7 @@ In the project's settings::
     # or, where the pages go elsewhere, a source of the backlog in place of the buffer:
     CRAWLTWIN_BACKLOG = "myproject.backlog"      # a function without arguments that returns a whole number
     CRAWLTWIN_POLL = 1.0                         # seconds between two looks at it
+    CRAWLTWIN_SEED = 1                           # of the random times of a policy with check_every
 
 The policy file may hold a schedule, with a policy for each part of the day: the one in force is obeyed.
 

@@ -66,6 +66,13 @@ def test_snippets_of_a_page(page, tmp_path, monkeypatch, capsys):
             exec(compile(text, f"{page.name}[{number}]", "exec"), namespace)
 
 
+def test_the_page_on_live_crawls_names_every_setting():
+    read = re.findall(r'"(CRAWLTWIN_\w+)"', (ROOT / "crawltwin" / "live" / "scrapy.py").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
+    assert read
+    assert not {name for name in read if not re.search(rf"\b{name}\b", page)}
+
+
 def test_the_tutorial_writes_down_the_example_of_its_name():
     """Its later blocks begin with `crawltwin example tutorial`, so both must be one scenario."""
     text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8").partition('text = """')[2].partition('"""')[0]

@@ -70,7 +70,7 @@ class LossAgreement:
             "inconclusive": "the trace is too short to tell whether the model loses what it would have lost",
         }[self.verdict]
         return (
-            f"{judged}: at worst {worst.solved:.4f} against {worst.replayed:.4f} [{worst.low:.4f}, {worst.high:.4f}] "
+            f"{judged}: at worst {worst.solved:.4f} against {worst.replayed:.4f} ({worst.low:.4f} to {worst.high:.4f}) "
             f"at load {worst.load:g} with {self.capacity} places, a Poisson stream {worst.poisson:.4f}"
         )
 

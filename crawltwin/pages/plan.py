@@ -17,6 +17,7 @@ from crawltwin.pages.plan_evidence import (
 )
 from crawltwin.pages.plan_pictures import cost_picture, levels_picture
 from crawltwin.plan.config import PlanFile
+from crawltwin.plan.day.logged_crawl import RobotsLogged
 from crawltwin.plan.evidence.unsuitable import Unsuitable
 from crawltwin.plan.prepare import WEIGHT_UNITS
 from crawltwin.plan.result import Plan
@@ -108,12 +109,13 @@ def _comparison(found: Plan) -> list[Block]:
     order = instruction(found.scenario.policy_in_force, found.scenario.capacity)
     short = f"`{found.policy}`{', the best single policy,' if found.by_part else ''} is short for: {order} "
     short = short if named(found.policy) == found.policy else ""
-    robots = found.settings.recorded
-    today = "one robot" if robots == 1 else f"all {robots} robots"
+    robots, logged = found.settings.recorded, RobotsLogged.of(found.fit, found.settings)
+    today = "one robot always" if robots == 1 else f"all {robots} robots always"
+    today = today if logged is None else logged.in_words()
     return [
         Table(
             "What the crawl does now, and what the policy would do",
-            ["measure", Column(f"today: {today} always", "number"), Column(f"recommended: {_short(found)}", "number")],
+            ["measure", Column(f"today: {today}", "number"), Column(f"recommended: {_short(found)}", "number")],
             [
                 (
                     line.question.words,

@@ -16,7 +16,8 @@ from analytic import Optimum, Solution, certify, optimize
 from crawltwin.model import InputError, Scenario
 from crawltwin.model.checks import FloatArray
 from crawltwin.plan.choosing import Limited, choose_within
-from crawltwin.plan.day.parts import WHOLE_DAY, at_pace, busiest_of, day_optimum, day_solution, parts_of, today_over_day
+from crawltwin.plan.day.logged_crawl import AsLogged, as_logged, robots_of
+from crawltwin.plan.day.parts import WHOLE_DAY, busiest_of, day_optimum, day_solution, parts_of
 from crawltwin.plan.day.schedule import DayPlan, busiest_pace, followed, kept_times, scenarios_of, schedule_of
 from crawltwin.plan.evidence.backlog import backlog_of
 from crawltwin.plan.evidence.clock import ClockChoice, ReadLog, read_otherwise, reading_taken
@@ -25,14 +26,7 @@ from crawltwin.plan.evidence.resampling import Uncertainty, uncertainty
 from crawltwin.plan.evidence.robot_law import fewer_robots
 from crawltwin.plan.evidence.robots import robots_in_log
 from crawltwin.plan.evidence.unsuitable import Unsuitable, diagnose, limits_of, remarks_on
-from crawltwin.plan.prepare import (
-    inputs_of,
-    processing_rate_of,
-    robot_model,
-    scenario_of,
-    today_of,
-    with_robots_of_log,
-)
+from crawltwin.plan.prepare import inputs_of, processing_rate_of, robot_model, scenario_of, with_robots_of_log
 from crawltwin.plan.result import Plan
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.steps import StepProgress, Steps
@@ -154,17 +148,16 @@ def _decide(
         drawn = day
         day = steps.run("following the day", lambda: followed(drawn, doubt, chosen, steps.leave_out))
     parts = (WHOLE_DAY,) if day is None else day.parts
-    always = today_of(fitted.process, scenario, settings)
+    logged, always = as_logged(fitted, scenario, settings, parts), as_logged(fitted, scenario, settings).busiest
     # Everything is done for each part of the day; where there is one pace, the day has one part.
     under = [chosen] if day is None else scenarios_of(day, chosen)
-    before = [always] if day is None else [at_pace(always, part.pace) for part in parts]
-    solution, today, busiest = day_solution(under, parts), day_solution(before, parts), under[busiest_of(parts)]
+    solution, today, busiest = day_solution(under, parts), logged.solution(), under[busiest_of(parts)]
 
-    def replayed(log: FitResult, policy: Scenario, now: Scenario) -> LogAgreement | None:
-        return _replay(log, [policy], [now], None, settings, steps)
+    def replayed(log: FitResult, policy: Scenario, now: AsLogged) -> LogAgreement | None:
+        return _replay(log, [policy], now, None, settings, steps)
 
     bounds = None if clock is None else clock.bounds(settings, replayed)
-    robots = robots_in_log(fitted, settings)
+    robots, ran = robots_in_log(fitted, settings), logged.logged
     again = "reading the counts otherwise"
     counted = steps.attempt(again, lambda: other_reading(fitted, chosen, settings)) if fitted.counted else None
     judged = ValidationPlan(margin=settings.margin, rare_margin=0, budget=settings.budget, seed=settings.seed)
@@ -182,7 +175,7 @@ def _decide(
             "checking by simulation", lambda: crosscheck(busiest, judged, approach=False, progress=steps.update)
         ),
         clock=bounds,
-        replay=_replay(fitted, under, before, day, settings, steps) if bounds is None else bounds.own.replay,
+        replay=_replay(fitted, under, logged, day, settings, steps) if bounds is None else bounds.own.replay,
         doubt=doubt,
         assumed=steps.attempt(
             "moving what was assumed",
@@ -202,7 +195,7 @@ def _decide(
         fewer=steps.attempt("asking about fewer robots", lambda: fewer_robots(fitted, chosen, settings)),
         limiting=(
             *(one.in_words() for one in (bounds, counted) if one is not None),
-            *filter(None, (*limits_of(fitted), robots.misfit())),
+            *filter(None, (*limits_of(fitted), robots.misfit(), "" if ran is None else ran.too_fast(scenario))),
         ),
         remarks=remarks_on(fitted, settings),
         missing=tuple(steps.missing),
@@ -239,7 +232,7 @@ def _choose(
         if parts:
             steps.leave_out("the time of day", "the clock is too coarse for a plan by part of the day")
         return choice.optimum, choice.limited, choice, None
-    today = today_over_day(fitted.process, scenario, settings, parts or (WHOLE_DAY,))
+    today = as_logged(fitted, scenario, settings, parts or (WHOLE_DAY,)).rates()
     rates: FloatArray = np.zeros(0)
     if parts:
         optimum, rates = steps.run("optimising over the day", lambda: day_optimum(optimum, parts))
@@ -258,17 +251,17 @@ def _choose(
 def _replay(
     fitted: FitResult,
     chosen: Sequence[Scenario],
-    today: Sequence[Scenario],
+    today: AsLogged,
     day: DayPlan | None,
     settings: PlanSettings,
     steps: Steps,
 ) -> LogAgreement | None:
     """The log under the policy where r of N robots bring r/N; where they do not, as it was written.
 
-    Where the rate follows the day, each part of it by itself, and the part that agrees least is returned; where the
-    rate changed for good, the time since then.
+    Where the rate follows the day, each part of it by itself, and the part that agrees least is returned; where a
+    column tells several numbers of robots, so each number; where the rate changed for good, the time since then.
     """
-    learned = robot_model(fitted, settings) is not None
+    learned = robot_model(fitted, settings) is not None or today.logged is not None
     if not learned and settings.control_in_force != "thinned":
         steps.leave_out(
             "replaying the log",
@@ -278,23 +271,29 @@ def _replay(
         return None
 
     def replayed() -> LogAgreement:
+        scenarios, kept = today.scenarios if learned else chosen, kept_times(fitted, day)
+        numbers = today.by_number(fitted.log) if isinstance(fitted.log, RawLog) else {}
+        if numbers:
+            scenarios, kept = [one for one, _ in numbers.values()], [keep for _, keep in numbers.values()]
         every = [
             compare_fitted_log(
                 fitted,
                 scenario,
                 processing_rate=processing_rate_of(fitted, scenario.service),
-                recorded_robots=settings.recorded,
+                recorded_robots=robots_of(scenario) if learned else settings.recorded,
                 seed=settings.seed,
                 keep=keep,
                 # Of many parts one is far out by chance: they share the error probability.
-                confidence=1 - (1 - LOG_PLAN.confidence) / len(chosen),
+                confidence=1 - (1 - LOG_PLAN.confidence) / len(scenarios),
             )
-            for scenario, keep in zip(today if learned else chosen, kept_times(fitted, day), strict=True)
+            for scenario, keep in zip(scenarios, kept, strict=True)
         ]
         at = min(range(len(every)), key=lambda k: every[k].rank)
-        if day is None:
+        if day is None and not numbers:
             return every[at]
-        words = f"each part of the day was replayed by itself; shown is {day.clock(day.parts[at])}, which agrees least"
+        each = "number of robots" if day is None else "part of the day"
+        shown = f"that of {[*numbers][at]}" if day is None else day.clock(day.parts[at])
+        words = f"each {each} was replayed by itself; shown is {shown}, which agrees least"
         return replace(every[at], notes=(words, *every[at].notes))
 
     return steps.attempt("replaying the log", replayed)

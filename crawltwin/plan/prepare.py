@@ -13,20 +13,17 @@ from typing import Literal
 
 import numpy as np
 
-from analytic.policy.memory.evaluator import rates_of_levels
 from crawltwin.model import (
     BMAP,
     ControlledArrivals,
     CostWeights,
-    FetchingRobots,
     ModeMatrices,
     PhaseType,
     ScaledStream,
     Scenario,
     ThinnedStream,
-    ThresholdPolicy,
 )
-from crawltwin.model.checks import FloatArray
+from crawltwin.plan.day.logged_crawl import RobotsLogged
 from crawltwin.plan.evidence.robots import robots_in_log
 from crawltwin.plan.settings import WEIGHTS, NamedWeights, PlanSettings
 from crawltwin.plan.wording import in_time, with_interval
@@ -115,6 +112,19 @@ def arrivals_of(process: BMAP, settings: PlanSettings) -> ControlledArrivals:
     return ScaledStream(single, settings.robots)
 
 
+def arrivals_again(
+    process: BMAP,
+    model: RobotModel | None,
+    logged: RobotsLogged | None,
+    settings: PlanSettings,
+    rng: np.random.Generator,
+) -> ControlledArrivals:
+    """What each number of robots brings by a resampled log, of which `process` and `logged` were learned."""
+    if model is None:
+        return arrivals_of(process if logged is None else logged.process(settings.recorded), settings)
+    return model.redrawn(settings.robots, rng) if logged is None else logged.arrivals(settings.robots)
+
+
 def arrivals_by_share(process: BMAP, settings: PlanSettings, shares: Sequence[float]) -> ControlledArrivals:
     """Arrivals where 1, 2, ... robots bring these shares of what the robots of the log bring."""
     if settings.control_in_force == "thinned" and max(shares) <= 1:
@@ -136,8 +146,10 @@ def default_cost(page_rate: float, service_mean: float, robots: int) -> CostWeig
 def scenario_of(fit: FitResult, settings: PlanSettings) -> Scenario:
     """The scenario to be optimised; times in seconds."""
     service = fit.service(settings.processing_rate, settings.service_mean)
-    model = robot_model(fit, settings)
-    arrivals = arrivals_of(fit.process, settings) if model is None else model.arrivals(settings.robots)
+    model, logged = robot_model(fit, settings), RobotsLogged.of(fit, settings)
+    # Where the number of robots changes in the log, its one stream is that of no number of them.
+    process = fit.process if logged is None else logged.process(settings.recorded)
+    arrivals = arrivals_of(process, settings) if model is None else model.arrivals(settings.robots)
     base = fit.scenario(
         capacity=settings.capacity, service_mean=service.mean, obsolescence_mean=settings.obsolescence_mean
     )
@@ -160,20 +172,6 @@ def _cost(settings: PlanSettings, default: CostWeights) -> CostWeights:
     return settings.cost or default
 
 
-def today_of(process: BMAP, scenario: Scenario, settings: PlanSettings) -> Scenario:
-    """The crawl as it was logged: all its robots always, the same buffer and indexer."""
-    always = ThresholdPolicy([settings.recorded])
-    if isinstance(scenario.arrivals, FetchingRobots):
-        return scenario.replace(arrivals=replace(scenario.arrivals, count=settings.recorded), policy=always)
-    return scenario.replace(arrivals=ModeMatrices({settings.recorded: process}), policy=always)
-
-
-def today_rates(process: BMAP, scenario: Scenario, settings: PlanSettings) -> FloatArray:
-    """Rates of the crawl as it was logged, one row."""
-    always = np.full((1, scenario.capacity + 1), settings.recorded, dtype=np.int64)
-    return rates_of_levels(today_of(process, scenario, settings), always)
-
-
 def processing_rate_of(fit: FitResult, service: PhaseType) -> float | None:
     """Bytes per second that make content sizes the service times of the scenario; None without sizes."""
     return None if fit.sizes is None else fit.sizes.distribution.mean / service.mean
@@ -185,12 +183,7 @@ def inputs_of(fit: FitResult, settings: PlanSettings, scenario: Scenario) -> tup
     found = [
         Input("robots", str(settings.robots), _origin(settings, "robots"), "the most a policy may run"),
         _robot(fit, settings),
-        Input(
-            "robots that wrote the log",
-            str(settings.recorded),
-            _origin(settings, "robots_in_log"),
-            "taken to be the same number" if settings.robots_in_log is None else "",
-        ),
+        _ran(fit, settings),
         _control(fit, settings),
         Input("capacity", f"{settings.capacity} pages", _origin(settings, "capacity")),
         Input("admission", settings.admission, _origin(settings, "admission")),
@@ -212,6 +205,14 @@ def _origin(settings: PlanSettings, name: str) -> Literal["given", "log", "defau
     if name in settings.from_log:
         return "log"
     return "given" if settings.is_given(name) else "default"
+
+
+def _ran(fit: FitResult, settings: PlanSettings) -> Input:
+    logged, name = RobotsLogged.of(fit, settings), "robots that wrote the log"
+    if logged is not None:
+        return Input(name, logged.in_words(), "log", "each number is taken as stationary by itself")
+    words = "taken to be the same number" if settings.robots_in_log is None else ""
+    return Input(name, str(settings.recorded), _origin(settings, "robots_in_log"), words)
 
 
 def _robot(fit: FitResult, settings: PlanSettings) -> Input:

@@ -22,7 +22,7 @@ from crawltwin.plan.evidence.robot_law import FewerRobots
 from crawltwin.plan.evidence.robots import RobotsInLog
 from crawltwin.plan.evidence.today import ComparedLine, CostTerm, compared, cost_terms, decides_alone, fewer_pages
 from crawltwin.plan.evidence.unsuitable import fills_within_interval
-from crawltwin.plan.evidence.verdict import PlanVerdict, outside_in_words, undecided
+from crawltwin.plan.evidence.verdict import PlanVerdict, outside_in_words, stands_in, undecided
 from crawltwin.plan.prepare import Input
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.what_if.assumed import Assumption
@@ -220,7 +220,7 @@ class Plan(Drawn):
 
     def _against(self) -> list[str]:
         words = []
-        if self._poor and self.scenario.arrivals.kind != "fetching":
+        if self._poor and not stands_in(self.fit, self.scenario):
             words.append(f"the model fits the log poorly ({self._poor})")
         if self.check is not None and self.check.verdict == "different":
             words.append("the simulation gives other numbers than the solved model")
@@ -242,12 +242,12 @@ class Plan(Drawn):
 
     def _provisional(self) -> list[str]:
         words = [*self.limiting, *self._not_given()]
-        # Robots that finish their fetch stand in place of the stream whose fit was judged; only the replay judges them.
+        # What stands in place of the stream whose fit was judged, is judged by the replay only.
         replayed = self._replayed
         if self._poor and (replayed is None or "losses" not in replayed.agreeing):
             words.append(
-                f"robots that finish their fetch stand in for a stream that fits the log poorly ({self._poor}), and "
-                "the replayed log does not confirm their losses"
+                f"{stands_in(self.fit, self.scenario)} stand in for a stream that fits the log poorly ({self._poor}), "
+                "and the replayed log does not confirm their losses"
             )
         if self.limited is None and self.settings.cost is None:
             words.append("neither limits (--lose-at-most, --index-within) nor weights (--cost) were given")

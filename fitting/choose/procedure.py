@@ -30,8 +30,8 @@ from fitting.robots.learned import learn_robots
 from fitting.robots.modes import learn_modes
 from fitting.robots.named import learn_named
 from fitting.robots.rate_laws import evidence_of
-from fitting.robots.several import check_files, read_by_robots, traces_by_column
-from fitting.season.even_clock import even_trace
+from fitting.robots.several import changes_beside_robots, check_files, read_by_robots, traces_by_column, varies
+from fitting.season.even_clock import EvenTrace, even_trace
 from fitting.trace import bootstrap
 from fitting.trace.batches import Batches, find_batches, sensitivity
 from fitting.trace.cleaning import Cleaning, clean
@@ -119,10 +119,14 @@ def fit(
     tell("cleaning")
     cleaning, batches = gather(raw, chosen)
     sensitive = tuple(sensitivity(raw.seconds, cleaning, batches, raw.resolution))
-    even = even_trace(batches, _phase(raw, chosen.period), chosen.period, raw.zoned)
     # Where the number of robots changes, the rate changes with it: nothing is taken out then.
-    several = raw.robots is not None and np.unique(raw.robots[raw.robots >= 1]).size > 1
-    data, stationarity = batches.segments if several else even.segments, even.stationarity
+    several = varies(raw)
+    even = (
+        EvenTrace(None, changes_beside_robots(raw, batches), batches.segments)
+        if several
+        else even_trace(batches, _phase(raw, chosen.period), chosen.period, raw.zoned)
+    )
+    data, stationarity = even.segments, even.stationarity
     # Fitted in units of the mean gap, so that no unit of time can bring a number out of range.
     unit = float(data.gaps.mean())
     scaled = data.scaled(1 / unit)
@@ -178,7 +182,7 @@ def fit(
         named=named,
         evidence=evidence,
         modes=modes,
-        season=None if several else even.season,
+        season=even.season,
         evened=None if data is batches.segments else data,
         regular=regular,
         seconds=time.perf_counter() - began,

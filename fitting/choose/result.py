@@ -216,14 +216,20 @@ class FitResult(Drawn):
                     f"a processing rate needs content sizes; got a {self.log.format} log without them",
                     "Give the mean service time instead.",
                 )
-            return exponential(ASSUMED_LOAD / self.process.page_rate if service_mean is None else service_mean)
+            return exponential(self._assumed_mean if service_mean is None else service_mean)
         law = self.sizes.distribution
         if processing_rate is not None:
             return as_service(law, processing_rate)
-        wanted = ASSUMED_LOAD / self.process.page_rate if service_mean is None else service_mean
+        wanted = self._assumed_mean if service_mean is None else service_mean
         if not (math.isfinite(wanted) and wanted > 0):
             raise InputError.at("service_mean", f"service mean must be a positive number of seconds; got {wanted!r}")
         return as_service(law, law.mean / wanted)
+
+    @property
+    def _assumed_mean(self) -> float:
+        """Mean service time with which all robots keep the indexer busy for the assumed share of its time."""
+        most = self.process if self.modes is None else self.modes.modes[self.evidence.reference].process
+        return ASSUMED_LOAD / most.page_rate
 
     def to_frame(self) -> pd.DataFrame:
         """The rivals as a table, best BIC first; likelihoods are natural logarithms of densities per second."""

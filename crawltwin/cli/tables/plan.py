@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawltwin.cli.output import say, show_notes, show_table
+from crawltwin.plan.day.logged_crawl import RobotsLogged
 from crawltwin.plan.evidence.replayed import WORDS
 from crawltwin.plan.what_if.polling import HEADINGS
 from crawltwin.plan.wording import in_percent, is_told, kind_of, named, with_interval
@@ -32,9 +33,10 @@ def show_plan(found: Plan) -> None:
             for part, policy in zip(found.day.parts, found.day.policies, strict=True)
         ]
         show_table(f"parts of the {found.day.season.name}", ("time", ">pace", ">share of the time", "policy"), shown)
-    robots = found.settings.recorded
+    robots, logged = found.settings.recorded, RobotsLogged.of(found.fit, found.settings)
+    ran = f"{robots} robot{'s' if robots > 1 else ''}" if logged is None else logged.in_words()
     rows = [(line.question.words, line.shown(line.today), line.shown(line.recommended)) for line in found.compared]
-    headings = ("measure", f">today, {robots} robot{'s' if robots > 1 else ''}", ">recommended")
+    headings = ("measure", f">today, {ran}", ">recommended")
     show_table("today and recommended" + ("" if found.doubt is None else " (95%)"), headings, rows)
     if found.clock is not None:
         show_table(

@@ -17,11 +17,9 @@ from analytic import Optimum, PolicyCost, Solution, optimize, solve
 from analytic.policy.memory.evaluator import rates_of_levels
 from analytic.policy.optimum import Proof
 from analytic.policy.tables import as_thresholds, sorted_tables, thresholds_of
-from crawltwin.model import BMAP, Scenario
+from crawltwin.model import Scenario
 from crawltwin.model.checks import FloatArray
 from crawltwin.model.rates import Rates
-from crawltwin.plan.prepare import today_rates
-from crawltwin.plan.settings import PlanSettings
 from fitting import FitResult
 from fitting.season.pace import PacePart
 from fitting.season.season import Season
@@ -75,11 +73,6 @@ def redrawn(parts: tuple[PacePart, ...], rng: np.random.Generator) -> tuple[Pace
     drawn = pace * np.exp(error * rng.standard_normal(len(parts)))
     drawn *= (weight @ pace) / (weight @ drawn)
     return tuple(replace(part, pace=float(own)) for part, own in zip(parts, drawn, strict=True))
-
-
-def today_over_day(process: BMAP, scenario: Scenario, settings: PlanSettings, parts: Sequence[PacePart]) -> FloatArray:
-    """Rates of the crawl as it was logged, averaged over the day, one row."""
-    return over_day(np.stack([today_rates(process.scaled(part.pace), scenario, settings) for part in parts]), parts)
 
 
 def day_optimum(optimum: Optimum, parts: Sequence[PacePart]) -> tuple[Optimum, FloatArray]:

@@ -26,16 +26,17 @@ from analytic.policy.tables import sorted_tables, table_of
 from crawltwin.model import Scenario
 from crawltwin.model.checks import FloatArray
 from crawltwin.plan.choosing import Limited, choose_within, with_policy
+from crawltwin.plan.day.logged_crawl import AsLogged, as_logged
 from crawltwin.plan.evidence.resampling import Spread
 from crawltwin.plan.evidence.today import ComparedLine, compared
-from crawltwin.plan.prepare import scenario_of, today_of, today_rates
+from crawltwin.plan.prepare import scenario_of
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.wording import in_percent, in_time
 from fitting import FitOptions, FitResult, RawLog, fit
 from fitting.choose.refit import at_latest_rate
 from validate.logs.agreement import LogAgreement
 
-Replay = Callable[[FitResult, Scenario, Scenario], "LogAgreement | None"]
+Replay = Callable[[FitResult, Scenario, AsLogged], "LogAgreement | None"]
 """From a fit, the scenario with the policy and that of today to what the replayed log says."""
 FEW_TICKS = 10.0
 """Ticks in which the companions of a page would fill the buffer, for the clock to matter."""
@@ -220,9 +221,9 @@ class ReadLog:
     fit: FitResult
     scenario: Scenario
 
-    def today(self, settings: PlanSettings) -> FloatArray:
-        """Rates of the crawl as it was logged."""
-        return today_rates(self.fit.process, self.scenario, settings)
+    def today(self, settings: PlanSettings) -> AsLogged:
+        """The crawl as it was logged."""
+        return as_logged(self.fit, self.scenario, settings)
 
 
 def read_otherwise(
@@ -252,7 +253,7 @@ class ClockChoice:
         if settings.limits is None:
             worst = costs_above(optima).max(axis=0)
             return cls(tuple(logs), tuple(optima), None, int(np.argmin(worst)))
-        first, *others = [(one, log.today(settings)) for one, log in zip(optima, logs, strict=True)]
+        first, *others = [(one, log.today(settings).rates()) for one, log in zip(optima, logs, strict=True)]
         chosen, limited = choose_within(first[0], settings.limits, first[1], beside=others)
         return cls(tuple(logs), tuple(optima), limited, _index(chosen))
 
@@ -270,14 +271,14 @@ class ClockChoice:
         for row, (log, optimum) in enumerate(zip(self.logs, self.optima, strict=True)):
             alone = optimum
             if settings.limits is not None:
-                alone, _ = choose_within(optimum, settings.limits, log.today(settings))
+                alone, _ = choose_within(optimum, settings.limits, log.today(settings).rates())
             scenario = log.scenario.replace(policy=self.optimum.best.policy)
-            today = today_of(log.fit.process, log.scenario, settings)
+            today = log.today(settings)
             readings.append(
                 Reading(
                     log.name,
                     solve(scenario),
-                    solve(today),
+                    today.solution(),
                     alone.best.policy.short,
                     float(above[row, self.at]),
                     replay(log.fit, scenario, today),

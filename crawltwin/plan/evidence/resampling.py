@@ -4,8 +4,8 @@ For each resampled trace every candidate policy is evaluated in the model refitt
 recommended policy is the best one, what it costs to use it where it is not (its regret), how far its cost may be off,
 and whether the data can tell it from another policy at all. Candidates are the best policies of the fitted model; a
 policy that is far from the best there has no part in the comparison, and the result says how many took part. Where
-limits decide instead of a cost, it is counted on how many resampled traces the recommended policy keeps them. The crawl
-as it was logged is evaluated on the same traces, so that the change that the policy brings has an interval too.
+limits decide instead of a cost, it is counted on how many resampled traces the recommended policy keeps them. Today's
+crawl is evaluated on the same traces.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from crawltwin.model.interval import ends_of_draws
 from crawltwin.model.measures import PROBABILITIES
 from crawltwin.model.rates import RATES, Rates
 from crawltwin.plan.choosing import aim_of, excess_of
-from crawltwin.plan.day.parts import WHOLE_DAY, rates_over_day, redrawn, today_over_day
+from crawltwin.plan.day.logged_crawl import RobotsLogged, as_logged, crawl_of
+from crawltwin.plan.day.parts import WHOLE_DAY, rates_over_day, redrawn
 from crawltwin.plan.limits import Limits
-from crawltwin.plan.prepare import arrivals_of, robot_model
+from crawltwin.plan.prepare import arrivals_again, robot_model
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.wording import named
 from crawltwin.work import workers as crew
@@ -212,6 +213,7 @@ class Redraw:
     robots: RobotModel | None = None
     parts: tuple[PacePart, ...] = (WHOLE_DAY,)
     schedule: npt.NDArray[np.int64] | None = None
+    logged: RobotsLogged | None = None
 
 
 def evaluate(piece: Redraw) -> FloatArray | None:
@@ -219,18 +221,16 @@ def evaluate(piece: Redraw) -> FloatArray | None:
     rng = np.random.default_rng(piece.seed)
     try:
         process, sizes = piece.resampler.draw(rng)
-        most = piece.settings.robots
-        arrivals = arrivals_of(process, piece.settings) if piece.robots is None else piece.robots.redrawn(most, rng)
-        changes: dict[str, Any] = {"arrivals": arrivals}
+        logged = None if piece.logged is None else piece.logged.redrawn(rng)
+        changes: dict[str, Any] = {"arrivals": arrivals_again(process, piece.robots, logged, piece.settings, rng)}
         if sizes is not None and piece.bytes_rate is not None:
             changes["service"] = as_service(sizes, piece.bytes_rate)
         scenario = piece.scenario.replace(**changes)
         parts = redrawn(piece.parts, rng)
-        policies = [piece.tables] * len(parts)
-        if piece.schedule is not None:
-            policies = [np.vstack([piece.tables, own]) for own in piece.schedule]
-        today = today_over_day(process, scenario, piece.settings, parts)
-        return np.vstack([rates_over_day(scenario, policies, parts), today])
+        extra = [piece.tables[:0]] * len(parts) if piece.schedule is None else piece.schedule
+        policies = [np.vstack([piece.tables, own]) for own in extra]
+        today = crawl_of(process, logged, scenario, piece.settings, parts)
+        return np.vstack([rates_over_day(scenario, policies, parts), today.rates()])
     except (ConvergenceError, InputError):
         return None
 
@@ -254,12 +254,11 @@ def uncertainty(
     scenario = optimum.scenario
     own_table = _table(optimum.best, scenario.capacity)
     tables = candidate_tables(optimum)
-    children = np.random.SeedSequence(settings.seed, spawn_key=(11,)).spawn(settings.redraws)
-    resampler = Resampler.of(fit)
-    model = robot_model(fit, settings)
+    seeds = np.random.SeedSequence(settings.seed, spawn_key=(11,)).spawn(settings.redraws)
+    again, model, logged = Resampler.of(fit), robot_model(fit, settings), RobotsLogged.of(fit, settings)
     parts, schedule = ((WHOLE_DAY,), None) if day is None else (day.parts, day.tables[:-1])
     pieces = [
-        Redraw(resampler, scenario, settings, bytes_rate, tables, child, model, parts, schedule) for child in children
+        Redraw(again, scenario, settings, bytes_rate, tables, seed, model, parts, schedule, logged) for seed in seeds
     ]
     drawn = crew.run(evaluate, pieces, workers=workers, progress=progress)
     found = [rates for rates in drawn if rates is not None and np.isfinite(rates).all()]
@@ -288,7 +287,7 @@ def uncertainty(
         regret_high=float(np.quantile(regret, CONFIDENCE, method="weibull")),
         cost=_spread(costs[:, own], float(base[own])),
         measures=_spreads(stacked[:, own], optimum.rates[at], settings.robots),
-        today=_spreads(stacked[:, -1], today_over_day(fit.process, scenario, settings, parts)[0], settings.recorded),
+        today=_spreads(stacked[:, -1], as_logged(fit, scenario, settings, parts).rates()[0], settings.recorded),
         rivals=() if settings.limits is not None else rivals(tables, costs, winners, own, base),
         limits=settings.limits,
         page_rates=stacked[:, [own, -1] if day is None else [own, -1, -2], RATES.index("pages")],

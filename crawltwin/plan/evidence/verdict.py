@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from crawltwin.model import Scenario
 from crawltwin.plan.evidence.replayed import ROOM
 from crawltwin.plan.evidence.resampling import CONFIDENCE, Uncertainty
 from crawltwin.plan.wording import in_percent, listed
+from fitting import FitResult, RawLog
+from fitting.robots.several import varies
 from fitting.season.season import Season
 
 Word = Literal["TRUSTED", "PROVISIONAL", "NOT TRUSTED"]
@@ -52,6 +55,14 @@ class PlanVerdict:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {"word": self.word, "reasons": list(self.reasons), "exit_code": self.exit_code}
+
+
+def stands_in(fit: FitResult, scenario: Scenario) -> str:
+    """What stands in place of the stream whose fit was judged, for people; empty: the stream itself."""
+    if scenario.arrivals.kind == "fetching":
+        return "robots that finish their fetch"
+    by_number = fit.modes is not None and isinstance(fit.log, RawLog) and varies(fit.log)
+    return "streams for each number of robots" if by_number else ""
 
 
 def outside_in_words(numbers: Sequence[str], season: Season | None) -> str:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analytic import optimize
-from crawltwin.model import BMAP, ConvergenceError, InputError, Scenario
+from crawltwin.model import ConvergenceError, InputError, Scenario
 from crawltwin.plan.choosing import choose_within
-from crawltwin.plan.prepare import scenario_of, today_rates
+from crawltwin.plan.day.logged_crawl import AsLogged, as_logged
+from crawltwin.plan.prepare import scenario_of
 from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.what_if.measuring import HOW_TO_MEASURE
 from crawltwin.plan.what_if.sweeps import measures_of_best
@@ -124,21 +125,22 @@ def assumptions(
     Cost: one optimisation for each of some fifteen points.
     """
     asked = _asked(fit, settings)
-    pieces = [(fit.process, scenario_of(fit, changed), changed) for _, _, points in asked for _, changed in points]
+    points = [(scenario_of(fit, changed), changed) for _, _, own in asked for _, changed in own]
+    pieces = [(as_logged(fit, scenario, changed), scenario, changed) for scenario, changed in points]
     answers = iter(list(crew.run(policy_at, pieces, workers=workers, progress=progress)))
     return tuple(
-        Assumption(*words, value, measure, tuple(AssumedPoint(label, *next(answers)) for label, _ in points))
-        for (words, value), measure, points in asked
+        Assumption(*words, value, measure, tuple(AssumedPoint(label, *next(answers)) for label, _ in own))
+        for (words, value), measure, own in asked
     )
 
 
-def policy_at(piece: tuple[BMAP, Scenario, PlanSettings]) -> tuple[str | None, dict[str, float | None]]:
+def policy_at(piece: tuple[AsLogged, Scenario, PlanSettings]) -> tuple[str | None, dict[str, float | None]]:
     """The policy of one point in its short form, with its measures."""
-    process, scenario, settings = piece
+    today, scenario, settings = piece
     try:
         optimum = optimize(scenario)
         if settings.limits is not None:
-            optimum, limited = choose_within(optimum, settings.limits, today_rates(process, scenario, settings))
+            optimum, limited = choose_within(optimum, settings.limits, today.rates())
             if not limited.kept:
                 return None, {}
         best = optimum.best
@@ -154,7 +156,7 @@ _Asked = tuple[tuple[tuple[str, str], str], str, Sequence[tuple[str, PlanSetting
 def _asked(fit: FitResult, settings: PlanSettings) -> list[_Asked]:
     """What was not given: its name, option and value, how to measure it, and settings over its range."""
     found: list[_Asked] = []
-    rate = fit.process.page_rate * settings.robots / settings.recorded
+    rate = scenario_of(fit, settings).arrivals.mode(settings.robots).page_rate
     service = fit.service(settings.processing_rate, settings.service_mean).mean
     if settings.processing_rate is None and settings.service_mean is None:
         means = [load / rate for load in LOADS]

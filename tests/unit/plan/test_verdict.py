@@ -19,7 +19,7 @@ from crawltwin.plan.settings import PlanSettings
 from crawltwin.plan.what_if.assumed import AssumedPoint, Assumption
 from crawltwin.plan.wording import in_percent
 
-LOG = {"counted": False, "season": None, "batches": SimpleNamespace(segments=None)}
+LOG = {"counted": False, "season": None, "modes": None, "batches": SimpleNamespace(segments=None)}
 POOR = SimpleNamespace(verdict="poor", words=("no dependence is left", "tails differ"), faults=("tails differ",))
 
 

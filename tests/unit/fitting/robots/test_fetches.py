@@ -11,7 +11,8 @@ from analytic.policy.memory.evaluator import rates_of_levels
 from crawltwin.cli.main import main
 from crawltwin.model import InputError, Scenario, ThresholdPolicy, exponential, hyper_erlang
 from crawltwin.model.arrivals.spells import Spells
-from crawltwin.plan.prepare import robot_model, scenario_of, today_rates, with_robots_of_log
+from crawltwin.plan.day.logged_crawl import as_logged
+from crawltwin.plan.prepare import robot_model, scenario_of, with_robots_of_log
 from crawltwin.plan.settings import PlanSettings
 from fitting import FitOptions, fit
 from fitting.robots.fetch_law import fit_fetch_law, structures_for
@@ -184,7 +185,7 @@ def test_a_plan_uses_robots_that_fetch(log):
     assert (settings.robots, settings.from_log) == (4, {"robots", "robots_in_log"})
     scenario = scenario_of(found, settings)
     assert scenario.arrivals.kind == "fetching"
-    today = today_rates(found.process, scenario, settings)[0, 0]
+    today = as_logged(found, scenario, settings).rates()[0, 0]
     assert today == pytest.approx(found.numbers["page_rate"].value, rel=0.03)
     # By an independent road: each table of robots by level is a policy that `solve` knows.
     tables = np.array([[4, 4, 4, 4], [4, 4, 1, 1]])

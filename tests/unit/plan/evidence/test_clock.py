@@ -119,7 +119,7 @@ def test_the_offered_policy_has_the_best_worst_case(found, logs):
 def test_limits_must_be_kept_in_both_readings(logs, found):
     limits = Limits(lose_at_most=0.75, index_at_least=0.2)
     optima = [optimize(log.scenario) for log in logs]
-    first, second = [(one, log.today(SETTINGS)) for one, log in zip(optima, logs, strict=True)]
+    first, second = [(one, log.today(SETTINGS).rates()) for one, log in zip(optima, logs, strict=True)]
     chosen, limited = choose_within(first[0], limits, first[1], beside=[second])
     assert limited.kept
     for log in logs:

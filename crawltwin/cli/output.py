@@ -64,10 +64,10 @@ def complain(faults: Iterable[object]) -> None:
         print(f"crawltwin: {len(found) - MOST_FAULTS:,} more of the kind", file=sys.stderr)
 
 
-def say(*sentences: str, style: str | None = None) -> None:
-    """Sentences for people on standard output, each on a line of its own."""
+def say(*sentences: str, style: str | None = None, whole: bool = False) -> None:
+    """Sentences for people on standard output, each on a line of its own; `whole`: a command to copy, never broken."""
     for sentence in sentences:
-        console().print(visible(sentence), style=style, markup=False)
+        console().print(visible(sentence), style=style, markup=False, soft_wrap=whole)
 
 
 def show_notes(notes: Iterable[str], word: str = "Note", style: str = "dim") -> None:

@@ -63,7 +63,7 @@ def ask(said: PlanFile, path: str, log: Sequence[str]) -> None:
         save(path, made.text())
         there = True
     files = " ".join(map(shlex.quote, log))
-    say(f"Plan with: crawltwin plan {files}{f' --config {shlex.quote(path)}' if there else ''}")
+    say(f"Plan with: crawltwin plan {files}{f' --config {shlex.quote(path)}' if there else ''}", whole=True)
 
 
 def _answered(settings: PlanSettings, name: str, words: str, read: Any) -> PlanSettings:
